@@ -1,3 +1,6 @@
+/* Arenas (arena.h): a list of blocks from the system, each of which serves many objects one behind
+ * the other. Small objects come from the first block of the list; an object larger than BLOCK_B has
+ * a block of its own. */
 #include "base/arena.h"
 
 #include <stdint.h>
@@ -9,11 +12,12 @@
 
 enum { ALIGNMENT = 16, BLOCK_B = 64 * 1024 };
 
+/* Header of a block; the memory for objects follows it. */
 struct ms_arena_block {
     struct ms_arena_block *next;
-    size_t size;
-    size_t used;
-    size_t pad; /* keeps the data behind the header aligned to 16 */
+    size_t size; /* bytes behind the header [B] */
+    size_t used; /* of these, bytes handed out, from the front [B] */
+    size_t pad;  /* makes the header a multiple of 16 bytes, so that objects are aligned */
 };
 
 void ms_arena_init(ms_arena *arena) {
@@ -30,14 +34,15 @@ void ms_arena_release(ms_arena *arena) {
     ms_arena_init(arena);
 }
 
-/* Put one block in the place of several, with room for what they held together. */
+/* Replace the blocks of an arena by one block as large as all of them together, so that the objects
+ * of the next round fit in it. The contents are lost. */
 static void join_blocks(ms_arena *arena) {
     size_t size = 0;
     for (struct ms_arena_block *block = arena->head; block != NULL; block = block->next) {
         size += block->size;
     }
     struct ms_arena_block *joined = calloc(1, sizeof *joined + size);
-    if (joined != NULL) { /* else the blocks stay, and serve one after the other */
+    if (joined != NULL) { /* else the blocks stay, of which only the first is used again */
         joined->size = size;
         ms_arena_release(arena);
         arena->head = joined;
@@ -45,7 +50,7 @@ static void join_blocks(ms_arena *arena) {
 }
 
 void ms_arena_clear(ms_arena *arena) {
-    long fail_after = arena->fail_after;
+    long fail_after = arena->fail_after; /* join_blocks resets it */
     if (arena->head != NULL && arena->head->next != NULL) {
         join_blocks(arena);
     }
@@ -62,9 +67,11 @@ void ms_arena_fail_after(ms_arena *arena, long allocations) {
     arena->fail_after = allocations;
 }
 
+/* Add a block with room for at least `need` bytes to an arena. Returns the block; NULL when memory
+ * runs out, which is recorded (failure.h). */
 static struct ms_arena_block *add_block(ms_arena *arena, size_t need) {
     size_t size = need > BLOCK_B ? need : BLOCK_B;
-    /* calloc: large blocks come as fresh zero pages, so they cost nothing until touched */
+    /* calloc takes large blocks as zero pages from the system, which cost nothing until touched */
     struct ms_arena_block *block = calloc(1, sizeof *block + size);
     if (block == NULL) {
         ms_failure_note_memory();
@@ -72,7 +79,7 @@ static struct ms_arena_block *add_block(ms_arena *arena, size_t need) {
     }
     block->size = size;
     if (need > BLOCK_B && arena->head != NULL) {
-        /* a large object gets a block of its own behind the head, whose free tail stays in use */
+        /* behind the first block, whose free rest goes on serving small objects */
         block->next = arena->head->next;
         arena->head->next = block;
     } else {
@@ -82,18 +89,23 @@ static struct ms_arena_block *add_block(ms_arena *arena, size_t need) {
     return block;
 }
 
+/* Record in the arena that an allocation failed. Returns NULL, for ms_arena_alloc to return. */
 static void *fail(ms_arena *arena) {
     arena->has_failed = true;
     return NULL;
 }
 
+/* Objects are placed one behind the other in the first block of the list; if they do not fit, a
+ * block is added. */
 void *ms_arena_alloc(ms_arena *arena, size_t count, size_t size) {
+    /* half of SIZE_MAX leaves room for the rounding below */
     if ((size != 0 && count > (SIZE_MAX / 2) / size) || arena->fail_after == 0) {
         return fail(arena);
     }
     if (arena->fail_after > 0) {
         arena->fail_after--;
     }
+    /* + ALIGNMENT, not ALIGNMENT - 1: 0 bytes take room too, so that their address is unique */
     size_t need = (count * size + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     struct ms_arena_block *block = arena->head;
     if (block == NULL || block->size - block->used < need) {

@@ -1,10 +1,10 @@
 /**
  * @file
- * Arenas: one per lifetime (input: the whole run; plan: one simulated iteration; scratch: one
- * call).
+ * Arenas: allocators whose objects live equally long and are freed together.
  *
- * Objects are never freed one by one; releasing the arena frees them all. Memory is zeroed and
- * aligned to 16 bytes. `malloc` appears in `sim/base/` only.
+ * An arena has one of three lifetimes: input (the whole run), plan (one simulated iteration) or
+ * scratch (one call). Objects are never freed one by one; releasing the arena frees them all.
+ * Memory is zeroed and aligned to 16 bytes. `malloc` appears in `sim/base/` only.
  */
 #ifndef MESHSIM_ARENA_H
 #define MESHSIM_ARENA_H
@@ -15,10 +15,10 @@
 
 /** Memory of one lifetime: everything in it is freed at once. */
 typedef struct ms_arena {
-    struct ms_arena_block *head; /**< newest block */
+    struct ms_arena_block *head; /**< list of blocks; new objects come from the first one */
     size_t used_B;               /**< bytes handed out [B] */
-    bool has_failed;             /**< something asked for was not given, since init or release */
-    long fail_after;             /**< allocations until the test hook fails them; < 0: never */
+    bool has_failed;             /**< an allocation failed since the last init, release or clear */
+    long fail_after;             /**< test hook: allocations that still succeed; < 0: no limit */
 } ms_arena;
 
 /** Fill a caller's arena, empty.  No allocation. */
@@ -27,18 +27,18 @@ void ms_arena_init(ms_arena *arena);
 /** Free all that came from `arena` and leave it empty and usable again.  O(blocks). */
 void ms_arena_release(ms_arena *arena);
 
-/** Forget all objects and keep their memory for the next ones: after the first clear the same
- * objects need no memory from the system any more. The next objects are zero again.  O(bytes used).
- */
+/** Empty the arena but keep its memory: the next objects are placed in it, and are zero again. From
+ * the second round on, objects of the same sizes need no memory from the system.  O(bytes used). */
 void ms_arena_clear(ms_arena *arena);
 
-/** Zeroed storage for `count` objects of `size` bytes, aligned to 16.
- *  count, size: >= 0 [count], [B]; a product of 0 still gives a unique pointer.
- *  Returns NULL when memory runs out, the product overflows or the test hook says so. */
+/** Allocate zeroed storage for `count` objects of `size` bytes, aligned to 16 bytes. A product of 0
+ * still gives a unique pointer.
+ *  Returns NULL when memory runs out, when count * size exceeds half of SIZE_MAX, or when the test
+ * hook says so; `has_failed` is then set. */
 void *ms_arena_alloc(ms_arena *arena, size_t count, size_t size);
 
-/** Test hook: the first `allocations` further calls succeed, all later ones return NULL; < 0 ends
- * it. */
+/** Test hook: the next `allocations` calls of ms_arena_alloc succeed, all later ones return NULL. A
+ * number below 0 removes the limit. */
 void ms_arena_fail_after(ms_arena *arena, long allocations);
 
 /** Copy of the first `length` bytes of `text`, NUL-terminated, in `arena`; NULL when memory runs

@@ -1,3 +1,5 @@
+/* Growing text (ms_buffer) and growing arrays of objects (ms_vector) on the heap (buffer.h). Both
+ * grow by a factor, so that appending n items costs O(n) in all. */
 #include "base/buffer.h"
 
 #include <stdarg.h>
@@ -17,7 +19,10 @@ void ms_buffer_release(ms_buffer *buffer) {
     ms_buffer_init(buffer);
 }
 
+/* Make room for `extra` more bytes and a NUL. Returns false, and marks the buffer as failed, when
+ * memory runs out or the buffer had failed before. */
 static bool reserve(ms_buffer *buffer, size_t extra) {
+    /* a quarter of SIZE_MAX each: doubling the capacity cannot overflow */
     if (buffer->failed || extra > SIZE_MAX / 4 || buffer->length > SIZE_MAX / 4) {
         buffer->failed = true;
         return false;
@@ -56,6 +61,7 @@ void ms_buffer_puts(ms_buffer *buffer, const char *text) {
     ms_buffer_add(buffer, text, strlen(text));
 }
 
+/* vsnprintf runs twice: for the length, then into the buffer. */
 void ms_buffer_printf(ms_buffer *buffer, const char *format, ...) {
     va_list args;
     va_start(args, format);
@@ -96,6 +102,8 @@ void ms_vector_release(ms_vector *vector) {
     ms_vector_init(vector, vector->item_B);
 }
 
+/* Move the objects to storage for `capacity` objects. Returns false, and leaves the vector as it
+ * is, where there is not so much memory. */
 static bool set_capacity(ms_vector *vector, size_t capacity) {
     if (capacity > SIZE_MAX / 4 / vector->item_B) {
         return false;
@@ -109,6 +117,8 @@ static bool set_capacity(ms_vector *vector, size_t capacity) {
     return true;
 }
 
+/* Grow the capacity by steps of one half until `need` objects fit. Returns false when memory runs
+ * out. */
 static bool grow(ms_vector *vector, size_t need) {
     size_t capacity = vector->capacity < 16 ? 16 : vector->capacity;
     while (capacity < need) {
@@ -128,20 +138,21 @@ void *ms_vector_add(ms_vector *vector, const void *items, size_t count) {
         vector->failed = true;
         return NULL;
     }
+    /* also for 0 objects there is storage afterwards: NULL is returned for a failure only */
     bool has_room = vector->data != NULL && vector->count + count <= vector->capacity;
     if (!has_room && !grow(vector, vector->count + count)) {
         ms_failure_note_memory();
         vector->failed = true;
         return NULL;
     }
-    char *place = (char *)vector->data + vector->count * vector->item_B;
+    char *added = (char *)vector->data + vector->count * vector->item_B;
     if (items != NULL) {
-        memcpy(place, items, count * vector->item_B);
+        memcpy(added, items, count * vector->item_B);
     } else {
-        memset(place, 0, count * vector->item_B);
+        memset(added, 0, count * vector->item_B);
     }
     vector->count += count;
-    return place;
+    return added;
 }
 
 void *ms_vector_keep(ms_vector *vector, ms_arena *arena) {

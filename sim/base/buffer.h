@@ -2,7 +2,8 @@
  * @file
  * Growing storage on the heap: `ms_buffer` for text, `ms_vector` for objects of one size.
  *
- * Both keep the first failure (`failed`) and turn into no-ops, so one check at the end is enough.
+ * After the first failure (`failed`) a buffer or vector ignores all later calls, so its user checks
+ * `failed` once, at the end.
  */
 #ifndef MESHSIM_BUFFER_H
 #define MESHSIM_BUFFER_H
@@ -34,10 +35,11 @@ void ms_buffer_printf(ms_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** The text so far, "" when empty; valid until the next call on `buffer`. */
 const char *ms_buffer_text(const ms_buffer *buffer);
-/** Release a buffer whose text is a part of another one, which fails if the part has failed. */
+/** Release the buffer `part`, whose text has been appended to `whole`. If `part` has failed,
+ * `whole` fails too. */
 void ms_buffer_end_part(ms_buffer *part, ms_buffer *whole);
 /** Copy the text to an arena and release the buffer.  Returns the copy; NULL where memory ran out,
- * now or while the buffer was written, which the arena remembers (`has_failed`). */
+ * now or while the buffer was written. The arena's `has_failed` is then set. */
 const char *ms_buffer_keep(ms_buffer *buffer, ms_arena *arena);
 
 /** Objects of `item_B` bytes in one block. A vector of zeros but for `item_B` is empty. */
@@ -53,18 +55,19 @@ typedef struct ms_vector {
 void ms_vector_init(ms_vector *vector, size_t item_B);
 /** Free the storage and leave the vector empty. */
 void ms_vector_release(ms_vector *vector);
-/** Room for `count` objects in all, where so many are expected; less where memory runs out, which
- * who adds them finds out. */
+/** Make room for `count` objects in all, where so many are expected. If memory runs out the
+ * capacity stays as it is, and the call of ms_vector_add that needs more fails. */
 void ms_vector_reserve(ms_vector *vector, size_t count);
 /** Append `count` objects copied from `items` (zeroed ones when NULL).
  *  Returns the address of the first, valid until the next call; NULL when memory ran out. */
 void *ms_vector_add(ms_vector *vector, const void *items, size_t count);
 
 /** Copy the objects to an arena and release the vector.  Returns the copy; NULL where memory ran
- * out, now or while objects were added, which the arena remembers (`has_failed`). */
+ * out, now or while objects were added. The arena's `has_failed` is then set. */
 void *ms_vector_keep(ms_vector *vector, ms_arena *arena);
 
-/** Room for one more object of the vector's size, not set where there is capacity for it.
+/** Append one object. It is not initialised where the capacity suffices, and zero where the vector
+ * had to grow.
  *  Returns its address, valid until the next call; NULL when memory ran out. */
 static inline void *ms_vector_next(ms_vector *vector) {
     if (vector->count < vector->capacity && !vector->failed) {

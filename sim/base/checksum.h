@@ -1,6 +1,6 @@
 /**
  * @file
- * Checksums of texts.
+ * Checksums of texts: CRC-32 and SHA-256.
  */
 #ifndef MESHSIM_CHECKSUM_H
 #define MESHSIM_CHECKSUM_H
@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The CRC-32 of a text that is taken piece by piece, as zlib's crc32.
- *  crc: of what came before, 0 at the start.  bytes: [length_B].  Returns that of both.
+/** Extend a CRC-32 by the next bytes of a text, as zlib's crc32 does.
+ *  crc: of the bytes before these, 0 at the start.  bytes: [length_B].  Returns the CRC of the
+ * bytes before and these together.
  *  O(length_B).  Source: ISO 3309 / RFC 1952 section 8, reversed polynomial 0xEDB88320. */
 uint32_t ms_crc32_add(uint32_t crc, const void *bytes, size_t length_B);
 
-/** Bytes of a digest in hexadecimal, its NUL included. */
+/** Size of a SHA-256 digest in hexadecimal with its NUL [B]. */
 enum { MS_SHA256_HEX = 65 };
 
 /** SHA-256 of a text, as `sha256sum` prints it: 64 lower-case hexadecimal digits and a NUL.

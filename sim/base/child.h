@@ -3,8 +3,9 @@
  * Work with a foreign library in a process of its own.
  *
  * HDF5 crashes on some damaged files, runs in an endless loop on others, and crashes or ends the
- * program where memory runs out; SimGrid does the latter, too, and has one simulation in a process.
- * So a child process does such work, and its end says what became of it.
+ * program where memory runs out. SimGrid ends the program where memory runs out, too, and supports
+ * one simulation in a process only. So a child process calls them, and the way in which the child
+ * ends shows what happened.
  */
 #ifndef MESHSIM_CHILD_H
 #define MESHSIM_CHILD_H
@@ -14,6 +15,7 @@
 
 #include "base/status.h"
 
+/** Room for the cause of a failure in words, with its NUL [B]. */
 enum { MS_CHILD_CAUSE_B = 512 };
 
 /** The work of a child: returns MS_OK, or another status with its cause in words. */
@@ -23,8 +25,8 @@ typedef ms_status ms_child_work(void *context, char cause_out[MS_CHILD_CAUSE_B])
  * process. */
 typedef struct ms_child_options {
     const char *library; /**< name for messages about a crash of the child, such as "HDF5" */
-    int64_t cpu_s;
-    int64_t memory_B; /**< address space, in addition to that of this process */
+    int64_t cpu_s;       /**< processor time [s] */
+    int64_t memory_B;    /**< address space, in addition to what this process uses [B] */
 } ms_child_options;
 
 /** Run `work` in a child process, and wait until the child has ended. What the work changes in

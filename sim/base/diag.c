@@ -1,3 +1,6 @@
+/* Writes diagnostics (diag.h): puts the message together with its place, the source line and a
+ * caret below the fault, and passes it to the sink. Also finds the known word that a misspelt one
+ * probably means. */
 #include "base/diag.h"
 
 #include <ctype.h>
@@ -9,7 +12,11 @@
 #include "base/text.h"
 #include "base/value.h"
 
-enum { FAULT_LIMIT = 20, CARET_LINE_MAX = 160, WORD_MAX = 64 };
+/* FAULT_LIMIT: faults printed at most. QUOTE_COLUMNS: columns of a quoted line that are shown, so
+ * that they fit into 80 with the 8 columns of the line's number and a caret behind them.
+ * QUOTE_BEFORE: columns shown before the fault in the middle of a longer line. WORD_MAX: letters of
+ * a word that are compared. */
+enum { FAULT_LIMIT = 20, QUOTE_COLUMNS = 71, QUOTE_BEFORE = 30, WORD_MAX = 64 };
 
 static void write_stderr(void *context, const char *text) {
     (void)context;
@@ -33,6 +40,7 @@ void ms_diag_init_mute(ms_diag *diag) {
     ms_diag_init(diag, discard, NULL);
 }
 
+/* Append a formatted message and a line feed. */
 static void add_formatted(ms_buffer *text, const char *format, va_list args) {
     char message[2048];
     vsnprintf(message, sizeof message, format, args);
@@ -40,13 +48,14 @@ static void add_formatted(ms_buffer *text, const char *format, va_list args) {
     ms_buffer_puts(text, "\n");
 }
 
+/* Pass a whole message to the sink, with invisible characters replaced, and release `text`. */
 static void emit(ms_diag *diag, ms_buffer *text) {
     ms_buffer shown;
     ms_buffer_init(&shown);
     ms_terminal_write_text(&shown, ms_buffer_text(text));
     if (!text->failed && !shown.failed) {
         diag->write(diag->context, ms_buffer_text(&shown));
-    } else if (!diag->has_no_memory) { /* once: whoever hears of it has something to say */
+    } else if (!diag->has_no_memory) { /* reported once */
         diag->has_no_memory = true;
         diag->write(diag->context, "meshsim: error: out of memory\n");
     }
@@ -54,7 +63,8 @@ static void emit(ms_diag *diag, ms_buffer *text) {
     ms_buffer_release(text);
 }
 
-/* Keep the first fault for who tells it in words of their own; it begins `head_B` into `text`. */
+/* Copy the first fault to diag->reason, as one line, for callers that report it in other words.
+ * head_B: where key path and message begin in `text`, behind the place [B]. */
 static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer *reason = diag->reason;
     if (reason == NULL || reason->length > 0 || text->failed) {
@@ -68,7 +78,7 @@ static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer_end_part(&line, reason);
 }
 
-/* The `line`-th line of the source, without its end. */
+/* Find line mark->line of the source.  *length_out: its length without LF or CR LF [B]. */
 static const char *find_line(const ms_mark *mark, size_t *length_out) {
     const char *at = mark->source;
     const char *end = mark->source + mark->source_B;
@@ -84,39 +94,59 @@ static const char *find_line(const ms_mark *mark, size_t *length_out) {
     return at;
 }
 
+/* Append the columns `first` to `first` + QUOTE_COLUMNS - 1 of a line; where more of the line is
+ * left out, its end is "...". */
+static void add_quote(ms_buffer *text, const char *line, size_t length, int first, int columns) {
+    const int last = first + QUOTE_COLUMNS;
+    int column = -1;
+    for (size_t i = 0; i < length; i++) {
+        bool is_inside = ms_text_goes_on(line[i]);
+        column += is_inside ? 0 : 1;
+        bool is_cut = (first > 0 && column < first + 3) || (last < columns && column >= last - 3);
+        char shown = is_cut ? '.' : (unsigned char)line[i] < 32 ? ' ' : line[i];
+        if (column >= first && column < last && !(is_cut && is_inside)) {
+            ms_buffer_add(text, &shown, 1);
+        }
+    }
+}
+
+/* Append the source line of a mark, or the part of a long line around the value, and below it a
+ * caret with tildes under the marked characters. Nothing is appended for a line that is unknown or
+ * empty, and no caret where the column is unknown. */
 static void add_caret(ms_buffer *text, const ms_mark *mark) {
     if (mark->source == NULL || mark->line <= 0) {
         return;
     }
     size_t length = 0;
     const char *line = find_line(mark, &length);
-    if (length == 0 || length > CARET_LINE_MAX) {
+    if (length == 0) {
         return;
     }
-    ms_buffer_printf(text, "%5d | ", mark->line);
-    for (size_t i = 0; i < length; i++) {
-        char shown = line[i] == '\t' || ((unsigned char)line[i] < 32) ? ' ' : line[i];
-        ms_buffer_add(text, &shown, 1);
-    }
-    ms_buffer_puts(text, "\n");
     int columns = 0;
     for (size_t i = 0; i < length; i++) {
         columns += ms_text_goes_on(line[i]) ? 0 : 1;
     }
-    if (mark->column <= 0 || mark->column > columns + 1) {
+    bool is_near = mark->column + mark->width <= QUOTE_COLUMNS - 2; /* also beside "..." */
+    int first = is_near ? 0 : mark->column - QUOTE_BEFORE;          /* column 0 is the first */
+    first = first > columns - QUOTE_COLUMNS ? columns - QUOTE_COLUMNS : first;
+    first = first < 0 ? 0 : first;
+    ms_buffer_printf(text, "%5d | ", mark->line);
+    add_quote(text, line, length, first, columns);
+    ms_buffer_puts(text, "\n");
+    if (mark->column <= 0 || mark->column > columns + 1) { /* + 1: behind the end of the line */
         return;
     }
-    int width = mark->width;
-    if (width > columns - mark->column + 1) {
-        width = columns - mark->column + 1;
-    }
-    ms_buffer_printf(text, "      | %*s^", mark->column - 1, "");
+    const int end = columns < first + QUOTE_COLUMNS ? columns : first + QUOTE_COLUMNS;
+    const int room = end - mark->column + 1;
+    const int width = mark->width < room ? mark->width : room;
+    ms_buffer_printf(text, "      | %*s^", mark->column - 1 - first, "");
     for (int i = 1; i < width; i++) {
         ms_buffer_puts(text, "~");
     }
     ms_buffer_puts(text, "\n");
 }
 
+/* Count an error without a place, and write it unless `limit` errors were written before. */
 static void report_error(ms_diag *diag, const char *format, va_list args) {
     if (diag->errors++ >= diag->limit) {
         return;
@@ -157,6 +187,7 @@ void ms_diag_warning(ms_diag *diag, const char *format, ...) {
     emit(diag, &text);
 }
 
+/* Append "file:line:column", without the parts that are not known. */
 static void add_place(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, mark->file);
     if (mark->line > 0) {
@@ -167,7 +198,8 @@ static void add_place(ms_buffer *text, const ms_mark *mark) {
     }
 }
 
-/* "file:line:column: error: key.path: "; returns where the key path stands [B]. */
+/* Append "file:line:column: error: key.path: ", or "meshsim: error: key.path: " without a file.
+ * word: "error" or "note".  Returns where the key path begins in `text` [B]. */
 static size_t add_head(ms_buffer *text, const ms_mark *mark, const char *word,
                        const char *key_path) {
     if (mark != NULL && mark->file != NULL) {
@@ -195,6 +227,7 @@ void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, cons
     emit(diag, &text);
 }
 
+/* The fault is counted in any case, but only the first `limit` faults are written. */
 ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
                      ...) {
     if (diag->errors++ >= diag->limit) {
@@ -228,8 +261,10 @@ static bool is_same_letter(char a, char b) {
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Slips that make one word of the other: letters put in, left out, replaced, or swapped with the
- * next. Capitals are small letters; both words are cut at WORD_MAX. */
+/* The fewest slips that make one word of the other: letters put in, left out, replaced, or swapped
+ * with the next (optimal string alignment distance). Case is ignored; both words are cut at
+ * WORD_MAX. rows[i % 3][j] is the distance between the first i letters of `a` and the first j of
+ * `b`; swaps look two rows back, so three rows are kept. */
 static size_t edit_distance(const char *a, const char *b) {
     size_t rows[3][WORD_MAX + 1];
     size_t a_length = strnlen(a, WORD_MAX);
@@ -254,9 +289,9 @@ static size_t edit_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* Slips that a word may hold and still be told from another word of its kind: 'fp8' is not meant
- * to be 'fp16'. */
-static size_t slips_of(const char *word) {
+/* The most slips by which a word may differ from the one that was meant: a third of its letters.
+ * With more, different words would be taken for each other: 'fp8' is not meant to be 'fp16'. */
+static size_t max_slips(const char *word) {
     enum { LETTERS_PER_SLIP = 3 };
     size_t length = strlen(word);
     return length == 2 ? 1 : length / LETTERS_PER_SLIP;
@@ -297,7 +332,7 @@ const char *ms_nearest_word(const char *word, const char *const *candidates, siz
     if (nearest != NULL) {
         return nearest;
     }
-    size_t least = slips_of(word) + 1;
+    size_t least = max_slips(word) + 1;
     for (size_t i = 0; i < count; i++) {
         if (candidates[i] != NULL) {
             size_t distance = edit_distance(word, candidates[i]);

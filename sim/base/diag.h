@@ -24,23 +24,24 @@ typedef struct ms_mark {
     int width;          /**< characters the caret underlines, >= 1 */
 } ms_mark;
 
-/** Where diagnostics go. */
+/** Where diagnostics are written to, and how many there were. */
 typedef struct ms_diag {
     void (*write)(void *context, const char *text); /**< receives whole messages, LF at the end */
     void *context;                                  /**< first argument of `write` */
     int errors;                                     /**< faults reported so far */
-    int key_faults; /**< of them, how many are of one key alone: unknown, or with a value that it
-                       does not take (config.h) */
+    int key_faults; /**< of the errors, those of one key alone: the key is unknown, or its value is
+                       not allowed (config.h) */
     int limit;      /**< faults printed at most (20); later ones only counted */
-    bool has_no_memory; /**< a message could not be put together, and that has been said */
-    ms_buffer *reason;  /**< gets the first fault, before it is written: one line of key path and
-                           message, without its place; borrowed.  NULL: nobody asks for it */
+    bool has_no_memory; /**< memory ran out while a message was made, which was reported once */
+    ms_buffer *reason;  /**< gets the first fault before it is written: one line of key path and
+                           message, without the place; borrowed.  NULL: not wanted */
 } ms_diag;
 
 /** A sink that prints to stderr. */
 void ms_diag_init_stderr(ms_diag *diag);
 
-/** A sink for faults that are expected, and told in other words if at all: nothing is printed. */
+/** A sink for faults that are expected, which the caller reports in other words if at all: nothing
+ * is printed. */
 void ms_diag_init_mute(ms_diag *diag);
 
 /** A sink that calls `write(context, text)` for each message. */
@@ -53,7 +54,8 @@ ms_status ms_diag_error(ms_diag *diag, const char *format, ...)
 /** Report a fault of the command line likewise.  Returns MS_E_USAGE. */
 ms_status ms_diag_usage(ms_diag *diag, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/** Report that memory ran out.  Returns MS_E_NOMEM, which a compiler sees. */
+/** Report that memory ran out, and record it (failure.h).  Returns MS_E_NOMEM; inline, so that
+ * compilers and analysers know the value. */
 static inline ms_status ms_diag_no_memory(ms_diag *diag) {
     ms_failure_note_memory();
     ms_diag_error(diag, "out of memory");
@@ -68,8 +70,9 @@ static inline const char *ms_plural(long count) {
 /** Report something worth knowing that stops nothing: "meshsim: warning: ...". Not counted. */
 void ms_diag_warning(ms_diag *diag, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** Report something worth knowing about an input: "file:line:column: note: key.path: ..." on one
- * line. Not counted, and not cut.  mark: NULL or without file prints "meshsim: note: ...". */
+/** Report something worth knowing about an input on one line: "file:line:column: note: key.path:
+ * ...". Notes are not counted, and not dropped beyond `limit`.  mark: NULL or without file prints
+ * "meshsim: note: ...". */
 void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -82,10 +85,11 @@ ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, c
 /** Report the end of a list of faults: "... and 7 more faults", when more than `limit` came. */
 void ms_diag_finish(ms_diag *diag);
 
-/** Nearest of `count` candidate words to `word`: the shortest of which the word is a part ("h100"
- * of "dgx-h100"), else by letters put in, left out, replaced or swapped, at most a third of its
- * length (one in a word of two letters). Capitals count as small letters. candidates: [count] C
- * strings, NULL entries are skipped.  Returns one of them, or NULL. */
+/** The shortest candidate of which `word` is a part, as "h100" of "dgx-h100"; else the candidate
+ * that differs from `word` by the fewest slips, regardless of capitals. A slip is a letter put in,
+ * left out, replaced, or swapped with the next. A candidate must differ by at most a third of the
+ * length of `word` (by one slip for a word of two letters). candidates: [count] C strings, NULL
+ * entries are skipped.  Returns one of them, or NULL. */
 const char *ms_nearest_word(const char *word, const char *const *candidates, size_t count);
 
 /** Words that end a message: "; did you mean 'NAME'?", or none; a name is cut at 100 letters. */

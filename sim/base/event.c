@@ -1,3 +1,5 @@
+/* Names of the shared enumerations (event.h): axes, collectives, operations, passes, and the words
+ * for fidelity and granularity that users write. */
 #include "base/event.h"
 
 #include <stdbool.h>
@@ -63,8 +65,9 @@ ms_axis ms_axis_from_name(const char *name) {
 }
 
 ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind) {
-    bool is_one = kind > MS_COLL_P2P && kind < MS_COLL_COUNT; /* in the order of the operations */
-    return is_one ? MS_OP_P2P + (kind - MS_COLL_P2P) : MS_OP_P2P;
+    /* both enumerations list the collectives in the same order */
+    bool is_collective = kind > MS_COLL_P2P && kind < MS_COLL_COUNT;
+    return is_collective ? MS_OP_P2P + (kind - MS_COLL_P2P) : MS_OP_P2P;
 }
 
 ms_op_kind ms_op_kind_of_pass(ms_pass pass) {

@@ -1,16 +1,17 @@
 /**
  * @file
- * Words shared by several layers: axes, collective kinds, operation kinds, passes.
+ * Enumerations that several layers share: mesh axes, kinds of collectives and operations, passes.
  *
- * The integer values are written to trace files: append, never renumber.
+ * Their integer values are written to trace files, so new values are added at the end and old ones
+ * are never changed.
  *
  * Nouns of the room `base`, and what the same words mean elsewhere:
  * - node: a value in a tree of YAML or JSON (ms_node). In cluster: a computer with GPUs.
- * - place: where a value stands in a file, by line and column (ms_mark). A GPU has a slot in its
- *   node, a link has an address (cluster); an item of a list has an index.
+ * - place: the line and column of a value in a file (ms_mark). A GPU has a slot in its node, a link
+ *   has an address (cluster); an item of a list has an index.
  * - field: a row of a table of keys (ms_field): key, type, default, range.
  * - unit: of a quantity, such as GB/s (units.h). In model: an FSDP unit. In cluster: some nodes.
- * - target: a file that appears whole or not at all (target.h).
+ * - target: a file that is written whole or not at all (target.h).
  * - memo: a table of keys that have been seen, each with a number and a value, so that what depends
  *   on the key alone is computed once for each key (memo.h).
  * - pass: the forward or backward computation of one microbatch on one virtual stage.
@@ -23,7 +24,8 @@
 
 #include "base/status.h"
 
-/** Mesh axis a communication belongs to. Names a user invents for an axis map to MS_AXIS_OTHER. */
+/** Mesh axis that a communication belongs to. An axis with a name of the user's own is
+ * MS_AXIS_OTHER. */
 typedef enum ms_axis {
     MS_AXIS_NONE = 0, /**< not a communication */
     MS_AXIS_TP = 1,
@@ -35,18 +37,20 @@ typedef enum ms_axis {
     MS_AXIS_COUNT,
 } ms_axis;
 
-/** Bit of an axis in a set of axes. */
+/** The bit that stands for an axis in a set of axes. */
 #define MS_AXIS_BIT(axis) (1U << (unsigned)(axis))
-/** Take the lowest axis out of a set, which holds one. */
+/** Remove the axis of the lowest number from a set of axes, and return that axis.  axes: the set,
+ * not empty. */
 static inline ms_axis ms_axes_take(unsigned *axes) {
     ms_axis axis = (ms_axis)__builtin_ctz(*axes);
     *axes &= *axes - 1;
     return axis;
 }
-/** In a set of axes: they are those of the experts' own mesh, a second view of the same ranks. */
+/** In a set of axes: its axes are those of the experts' own mesh, a second mesh over the same ranks
+ * (expert_mesh in the workload), not those of the job's mesh. */
 #define MS_AXES_OF_EXPERTS (1U << 15)
-/** Axes along which ranks share the work of a layer, or the tokens of a microbatch: their groups
- * run the same pass at the same time. */
+/** Axes along which ranks share the work of a layer or the tokens of a microbatch. The ranks of a
+ * group along these axes run the same pass at the same time. */
 #define MS_AXES_WITHIN_PASSES                                                                      \
     (MS_AXIS_BIT(MS_AXIS_TP) | MS_AXIS_BIT(MS_AXIS_CP) | MS_AXIS_BIT(MS_AXIS_EP))
 
@@ -90,8 +94,9 @@ typedef enum ms_pass {
     MS_PASS_COUNT,
 } ms_pass;
 
-/** How closely an engine follows transfers: each alone on its way, sharing links as flows, or as
- * flows with every step of a collective played by itself (sim/collective/steps.md). */
+/** How closely an engine models transfers. Analytic: each transfer alone on its route. Flow:
+ * transfers share the bandwidth of links. Step: as flow, and every step of a collective's
+ * algorithm is a transfer of its own (sim/collective/steps.md). */
 typedef enum ms_fidelity {
     MS_FIDELITY_ANALYTIC,
     MS_FIDELITY_FLOW,
@@ -108,8 +113,9 @@ typedef enum ms_solver {
     MS_SOLVER_COUNT,
 } ms_solver;
 
-/** How much of a pass is one operation: each computation and collective of each layer, or as much
- * of the pass as all the members of its collectives run together. */
+/** How much of a pass is one operation of the graph. Layer: each computation and each collective of
+ * each layer. Pass: the longest parts of the pass that all members of its collectives run
+ * together. */
 typedef enum ms_granularity {
     MS_GRANULARITY_LAYER,
     MS_GRANULARITY_PASS,
@@ -120,8 +126,7 @@ typedef enum ms_granularity {
 extern const char *const MS_FIDELITY_WORDS[];
 extern const char *const MS_GRANULARITY_WORDS[];
 
-/** Lower-case names as they stand in files and output ("tp", "all_reduce", "forward", "F"); never
- * NULL. */
+/** Lower-case names as in files and output ("tp", "all_reduce", "forward", "F"); never NULL. */
 const char *ms_axis_name(ms_axis axis);
 const char *ms_coll_kind_name(ms_coll_kind kind);
 const char *ms_op_kind_name(ms_op_kind kind);
@@ -130,8 +135,8 @@ const char *ms_solver_name(ms_solver solver);
 const char *ms_granularity_name(ms_granularity granularity);
 const char *ms_pass_name(ms_pass pass);
 
-/** The fidelity that a user's word means: analytic, flow or step.  Returns MS_OK; MS_E_RANGE for
- * any other word, *fidelity_out untouched. */
+/** The fidelity that a word names: analytic, flow or step.  Returns MS_OK; MS_E_RANGE for any other
+ * word, *fidelity_out is then unchanged. */
 ms_status ms_fidelity_read(const char *name, ms_fidelity *fidelity_out);
 
 /** Axis of a name; MS_AXIS_OTHER for any name that is not a known axis. */

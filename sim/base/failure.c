@@ -1,4 +1,5 @@
-/* Failures of the operating system: the last one and how many there were. */
+/* Records failures of the operating system (failure.h): the last one and how many there were. The
+ * record is one of the whole process, not of a thread. */
 #include "base/failure.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /**
  * @file
- * Lists that stand side by side in one array: list i holds the items from first[i] on, before
- * first[i + 1].
+ * Many lists in one array, as in compressed sparse rows (CSR): the items of list i are those from
+ * index first[i] on, before first[i + 1].
  *
  * Such lists are made in three steps: count the items of list i at first[i + 1], call
  * ms_firsts_make, store each item at items[first[i]++], call ms_firsts_rewind.

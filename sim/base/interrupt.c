@@ -1,3 +1,6 @@
+/* The handler of signals that end the program (interrupt.h): it prints the last words, removes the
+ * guarded file and exits, or only records the signal. What the handler reads is set by the
+ * functions below in an order that is safe if a signal comes in between. */
 #include "base/interrupt.h"
 #include "base/status.h"
 
@@ -12,34 +15,38 @@
 
 enum { PATH_B = 4096 };
 
-static char guarded_path[PATH_B];
-static pid_t guarded_by;
+static char guarded_path[PATH_B]; /* file to remove, while is_guarded */
+static pid_t guarded_by;          /* process that guards the file; its children do not */
 static volatile sig_atomic_t is_guarded;
-static volatile sig_atomic_t is_held;
+static volatile sig_atomic_t is_held; /* signals are only recorded, in `noted` */
 static volatile sig_atomic_t noted;
 static _Atomic(const char *) last_words;
 
-static void on_interrupt(int number) {
-    /* only functions that are safe in a handler: getpid, unlink, strlen, write, _exit */
+/* Signal handler. It calls only functions that are safe in a handler: getpid, unlink, strlen,
+ * write, _exit. */
+static void on_interrupt(int signal_number) {
     if (is_held) {
-        noted = number;
+        noted = signal_number;
         return;
     }
     const char *words = last_words;
     if (words != NULL && write(STDERR_FILENO, words, strlen(words)) < 0) {
-        words = NULL; /* nobody is left to hear them */
+        words = NULL; /* stderr is gone; the assignment silences the warning of an unused result */
     }
     if (is_guarded && guarded_by == getpid()) {
         unlink(guarded_path);
     }
-    _exit(MS_EXIT_SIGNAL + number);
+    _exit(MS_EXIT_SIGNAL + signal_number);
 }
 
-static bool is_ignored(int number) {
+/* Whether the process ignores a signal now, as the parent process has set it before a first
+ * install. */
+static bool is_ignored(int signal_number) {
     struct sigaction present;
-    return sigaction(number, NULL, &present) == 0 && present.sa_handler == SIG_IGN;
+    return sigaction(signal_number, NULL, &present) == 0 && present.sa_handler == SIG_IGN;
 }
 
+/* During the handler all other signals are blocked. */
 void ms_interrupt_install(void) {
     static const int ALWAYS[] = {SIGINT, SIGTERM};
     static const int UNLESS_IGNORED[] = {SIGHUP, SIGQUIT, SIGXCPU, SIGUSR1, SIGUSR2};
@@ -73,7 +80,7 @@ int ms_interrupt_make_file(char *name) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before);
+    sigprocmask(SIG_SETMASK, &all, &before); /* a signal in between would leave the file behind */
     int file = mkostemp(name, O_CLOEXEC);
     int error = errno;
     if (file >= 0) {
@@ -86,7 +93,7 @@ int ms_interrupt_make_file(char *name) {
 
 void ms_interrupt_unguard_file(void) {
     is_guarded = 0;
-    atomic_signal_fence(memory_order_seq_cst);
+    atomic_signal_fence(memory_order_seq_cst); /* before the path may change */
 }
 
 void ms_interrupt_say_last(const char *text) {

@@ -1,13 +1,17 @@
+/* Memos (memo.h): keys are kept in an array in the order of their numbers, and a hash table with
+ * open addressing and linear probing finds the number of a key. At most half of the table's slots
+ * are in use. */
 #include "base/memo.h"
 
 #include <string.h>
 
 #include "base/random.h"
 
-/* A place in the hash. Keys are far away in memory, so that the hash is compared first. */
+/* A slot of the hash table. It has a part of the key's hash, which is compared before the key: the
+ * keys are stored elsewhere, and reading one is likely a cache miss. */
 typedef struct memo_slot {
-    int32_t number; /* + 1; 0: free */
-    uint32_t hash;
+    int32_t number; /* number of the key + 1; 0: the slot is free */
+    uint32_t hash;  /* upper 32 bits of the key's hash */
 } memo_slot;
 
 void ms_memo_init(ms_memo *memo, size_t key_B, size_t value_B) {
@@ -22,7 +26,7 @@ void ms_memo_release(ms_memo *memo) {
     ms_vector_release(&memo->slots);
 }
 
-/* A hash of some bytes: one multiplication for every eight bytes. */
+/* A hash of `size` bytes: one multiplication for every eight bytes or the rest of the bytes. */
 static uint64_t hash_of(const void *bytes, size_t size) {
     const unsigned char *key = bytes;
     uint64_t hash = size;
@@ -34,27 +38,31 @@ static uint64_t hash_of(const void *bytes, size_t size) {
     return ms_random_mix(hash);
 }
 
+/* The key of a number. */
 static const unsigned char *key_at(const ms_memo *memo, size_t number) {
     return (const unsigned char *)memo->keys.data + number * memo->keys.item_B;
 }
 
-/* The slot that a key has, or would have, which has its hash then. */
+/* The slot of a key; the free slot where it would be put if the memo does not have it. The key's
+ * hash is set in the slot either way, so that a caller that puts the key there needs to set the
+ * number only. The memo must have slots, of which one at least is free. */
 static memo_slot *slot_of(const ms_memo *memo, const void *key) {
     size_t mask = memo->slots.count - 1;
     uint64_t hash = hash_of(key, memo->keys.item_B);
-    uint32_t upper = (uint32_t)(hash >> 32);
+    uint32_t upper_bits = (uint32_t)(hash >> 32);
     size_t at = (size_t)hash & mask;
     memo_slot *slots = memo->slots.data;
     while (slots[at].number > 0 &&
-           (slots[at].hash != upper ||
+           (slots[at].hash != upper_bits ||
             memcmp(key_at(memo, (size_t)slots[at].number - 1), key, memo->keys.item_B) != 0)) {
         at = (at + 1) & mask;
     }
-    slots[at].hash = upper; /* set in a free slot, too: ms_memo_find may put the key there */
+    slots[at].hash = upper_bits;
     return &slots[at];
 }
 
-/* Twice as many slots; all keys anew. */
+/* Double the number of slots, 256 at first, and enter all keys again. The number is a power of two,
+ * because slot_of masks the hash. Returns MS_OK; MS_E_NOMEM. */
 static ms_status grow(ms_memo *memo) {
     size_t count = memo->slots.count > 0 ? 2 * memo->slots.count : 256;
     ms_vector_release(&memo->slots);
@@ -69,7 +77,9 @@ static ms_status grow(ms_memo *memo) {
     return MS_OK;
 }
 
+/* The table is enlarged first if it is half full, so that the slot that is found stays valid. */
 ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is_new_out) {
+    /* at most half of the slots are used, which keeps probing short */
     if (2 * memo->keys.count >= memo->slots.count && grow(memo) != MS_OK) {
         return MS_E_NOMEM;
     }

@@ -16,7 +16,7 @@
 typedef struct ms_memo {
     ms_vector keys;   /**< of key_B bytes each */
     ms_vector values; /**< [keys] of value_B bytes each; none where value_B is 0 */
-    ms_vector slots;  /**< open hash of numbers + 1, 0 free, each with its key's hash */
+    ms_vector slots;  /**< hash table with open addressing: number + 1 of a key, 0 free, and hash */
 } ms_memo;
 
 /** An empty memo. Keys are compared byte by byte, so the padding of a key has to be 0.  key_B: size
@@ -26,13 +26,12 @@ void ms_memo_init(ms_memo *memo, size_t key_B, size_t value_B);
 /** Free the storage of a memo. */
 void ms_memo_release(ms_memo *memo);
 
-/** The number of a key, which is added where the memo does not have it, with a value of zeros.
+/** Find the number of a key. A key that the memo does not have is added, with a value of zeros.
  *  *number_out: from 0.  *is_new_out: whether the key was added.  Returns MS_OK; MS_E_NOMEM.
  * O(key_B). */
 ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is_new_out);
 
-/** The value of a key by its number, as `type`; its address is valid until the next key is added.
- */
+/** The value of a key by its number, as `type`. Its address is valid until a key is added. */
 #define MS_MEMO_VALUE(memo, type, number) (&MS_AT(&(memo)->values, type, number))
 
 /** The number of a key; -1 where the memo does not have the key.  O(key_B). */

@@ -1,3 +1,5 @@
+/* The state of a long run (progress.h), in atomic variables: one thread writes, another may read at
+ * any time. */
 #include "base/progress.h"
 
 #include <stdatomic.h>
@@ -13,7 +15,8 @@ static struct {
     _Atomic int64_t total;
     _Atomic int64_t began_ns;
 } state;
-static int64_t *shared_done = NULL; /* memory of the parent process */
+/* In a child process: a copy of state.done in memory that the parent reads. */
+static int64_t *shared_done = NULL;
 
 void ms_progress_begin(const char *phase, int64_t total) {
     atomic_store(&state.done, 0);

@@ -1,3 +1,6 @@
+/* SHA-256 of a whole text (checksum.h), by the steps of FIPS 180-4: the text is padded to blocks of
+ * 64 bytes, and each block changes a state of eight words, which is the digest at the end. K and w
+ * are the standard's K and W, v[0] to v[7] its a to h. */
 #include "base/checksum.h"
 
 #include <stdint.h>
@@ -18,10 +21,13 @@ static const uint32_t K[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
+/* Rotate a word right.  by: 1 to 31 bits. */
 static uint32_t rotate(uint32_t word, unsigned by) {
     return (word >> by) | (word << (32 - by));
 }
 
+/* Fill the message schedule of a block.  block: [64] bytes.  w: [64] words: the block's sixteen
+ * big-endian words, then 48 that follow from them (FIPS 180-4, section 6.2.2, step 1). */
 static void expand(const unsigned char *block, uint32_t w[64]) {
     for (size_t i = 0; i < 16; i++) {
         const unsigned char *at = block + 4 * i;
@@ -34,6 +40,8 @@ static void expand(const unsigned char *block, uint32_t w[64]) {
     }
 }
 
+/* Hash one block into the state.  hash: the state before, replaced by that after.  block: [64]
+ * bytes. Source: FIPS 180-4, section 6.2.2, steps 2 to 4. */
 static void add_block(uint32_t hash[8], const unsigned char *block) {
     uint32_t w[64];
     uint32_t v[8];
@@ -54,6 +62,8 @@ static void add_block(uint32_t hash[8], const unsigned char *block) {
     }
 }
 
+/* Hashes the whole blocks in place, then one or two blocks with the rest of the text and the
+ * padding. */
 void ms_sha256_hex(const void *data, size_t length, char hex_out[MS_SHA256_HEX]) {
     /* First 32 bits of the fractional parts of the square roots of the first eight primes. */
     uint32_t hash[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
@@ -68,6 +78,7 @@ void ms_sha256_hex(const void *data, size_t length, char hex_out[MS_SHA256_HEX])
     if (rest > 0) {
         memcpy(tail, bytes + whole, rest);
     }
+    /* padding: a 1 bit, zeros, and the length in bits as 8 big-endian bytes that end a block */
     tail[rest] = 0x80;
     size_t tail_B = rest + 9 <= BLOCK_B ? BLOCK_B : 2 * BLOCK_B;
     uint64_t bits = (uint64_t)length * 8;

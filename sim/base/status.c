@@ -1,11 +1,14 @@
+/* Exit code and name of each status (status.h), from one table. */
 #include "base/status.h"
 
-/* Facts of a status, which is the negative of the row. */
+/* Exit code and name of a status. */
 typedef struct status_row {
     int exit_code;
     const char *name;
 } status_row;
 
+/* The row of a status, or one for values that are no status. Rows are indexed by the negated
+ * status. */
 static status_row row_of(ms_status status) {
     static const status_row ROWS[] = {
         [-MS_OK] = {0, "fine"},

@@ -1,8 +1,9 @@
 /**
  * @file
- * Status codes: what every fallible function returns, and the exit code the program makes of each.
+ * Status codes: what every function that can fail returns, and the exit code of the program for
+ * each.
  *
- * 0 is success, negative values say what kind of thing went wrong. The function that first knows
+ * 0 is success, a negative value names the kind of failure. The function that detects a failure
  * writes one diagnostic (diag.h); its callers only pass the status on.
  */
 #ifndef MESHSIM_STATUS_H
@@ -21,8 +22,8 @@ typedef enum ms_status {
     MS_E_BUG = -8,         /**< meshsim broke one of its own invariants */
 } ms_status;
 
-/** Exit code of a process that a signal ended gracefully, less the signal's number, as shells
- * report it. */
+/** Added to the number of a signal, the exit code of a process that the signal has ended
+ * gracefully, as shells report it. */
 enum { MS_EXIT_SIGNAL = 128 };
 
 /** Process exit code for a status: 0, 1, 2, 3, 4 (I/O and memory), 70 (range, bug), 130

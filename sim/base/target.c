@@ -1,4 +1,6 @@
-/* Writes files under a temporary name and renames them when they are complete (target.h). */
+/* Writes a file under a temporary name and renames it when it is complete (target.h): finds the
+ * final name behind symbolic links, checks that it can be written, and creates, syncs and renames
+ * the temporary file (temporary.h). */
 #include "base/target.h"
 
 #include <errno.h>
@@ -11,16 +13,20 @@
 #include "base/interrupt.h"
 #include "base/temporary.h"
 
+/* LINKS_MAX: symbolic links that are followed, as many as Linux follows. ANYONE: mode of a new file
+ * before the umask. MODE_BITS: the bits of a mode that are kept. */
 enum { LINKS_MAX = 40, ANYONE = 0666, MODE_BITS = 0777 };
 
-static ms_status refuse(ms_diag *diag, const char *path, const char *cause) {
+/* Report that a path cannot be written. Returns MS_E_IO. */
+static ms_status report_refusal(ms_diag *diag, const char *path, const char *cause) {
     ms_diag_error(diag, "cannot write '%s': %s", path, cause);
     return MS_E_IO;
 }
 
-/* ---- where it goes ---- */
+/* ---- finding the final name ---- */
 
-/* The folder of a path, "." where the path has no slash, and the last name of the path. */
+/* Split a path into its folder, "." where the path has no slash, and its last name, which may be
+ * empty.  name_out: points into `path`.  Returns false where the folder is too long. */
 static bool split(const char *path, char folder_out[MS_TARGET_PATH_MAX], const char **name_out) {
     const char *slash = strrchr(path, '/');
     size_t length = slash == NULL ? 0 : slash == path ? 1 : (size_t)(slash - path);
@@ -30,7 +36,8 @@ static bool split(const char *path, char folder_out[MS_TARGET_PATH_MAX], const c
     return used < MS_TARGET_PATH_MAX;
 }
 
-/* The name behind symbolic links, also where the last of them leads to nothing yet; 0 or errno. */
+/* Find the file that a path leads to through symbolic links; the file itself need not exist.
+ * place_out: its path.  Returns 0, or an errno: ELOOP after LINKS_MAX links, ENAMETOOLONG, EIO. */
 static int follow_links(const char *path, char place_out[MS_TARGET_PATH_MAX]) {
     if (snprintf(place_out, MS_TARGET_PATH_MAX, "%s", path) >= MS_TARGET_PATH_MAX) {
         return ENAMETOOLONG;
@@ -41,7 +48,7 @@ static int follow_links(const char *path, char place_out[MS_TARGET_PATH_MAX]) {
         const char *name = NULL;
         ssize_t length = readlink(place_out, link, sizeof link - 1);
         if (length < 0) {
-            /* not a link; any other fault is found when its folder is checked */
+            /* no link (EINVAL), or no file (ENOENT); check_folder finds other faults of the path */
             return errno == EIO ? EIO : 0;
         }
         link[length] = '\0';
@@ -57,26 +64,28 @@ static int follow_links(const char *path, char place_out[MS_TARGET_PATH_MAX]) {
     return ELOOP;
 }
 
+/* Check that the folder of a target exists and that files can be created in it. */
 static ms_status check_folder(const ms_target *target, ms_diag *diag) {
     struct stat facts;
     char cause[MS_TARGET_PATH_MAX + 64];
     if (stat(target->folder, &facts) != 0) {
         snprintf(cause, sizeof cause, "folder '%s': %s", target->folder, strerror(errno));
-        return refuse(diag, target->path, cause);
+        return report_refusal(diag, target->path, cause);
     }
     if (!S_ISDIR(facts.st_mode)) {
         snprintf(cause, sizeof cause, "'%s' is no folder", target->folder);
-        return refuse(diag, target->path, cause);
+        return report_refusal(diag, target->path, cause);
     }
     if (access(target->folder, W_OK | X_OK) != 0) {
         snprintf(cause, sizeof cause, "folder '%s': %s", target->folder, strerror(errno));
-        return refuse(diag, target->path, cause);
+        return report_refusal(diag, target->path, cause);
     }
     return MS_OK;
 }
 
-/* The descriptor of ours that is this very file: of /dev/stdout, or of the file that the shell
- * redirected it to. A new file under its name would miss what else is printed. */
+/* The descriptor of this process, stdout or stderr, that is open on a file: on /dev/stdout, or on a
+ * file to which the shell has redirected it; -1: neither is. Such a file must not be replaced, as
+ * the new file would lack the rest of what the program prints.  facts: of the file. */
 static int standard_stream(const struct stat *facts) {
     for (int file = STDOUT_FILENO; file <= STDERR_FILENO; file++) {
         struct stat own;
@@ -87,20 +96,22 @@ static int standard_stream(const struct stat *facts) {
     return -1;
 }
 
-/* Check the file that the path names already. */
-static ms_status check_older(ms_target *target, const struct stat *facts, ms_target_use use,
-                             ms_diag *diag) {
+/* Check that the existing file of a target's path can be replaced or, if it is no regular file, be
+ * written in place. Stores which of these, and the file's rights, in the target.  facts: of the
+ * file. */
+static ms_status check_existing(ms_target *target, const struct stat *facts, ms_target_use use,
+                                ms_diag *diag) {
     if (S_ISDIR(facts->st_mode)) {
-        return refuse(diag, target->path, "it is a folder");
+        return report_refusal(diag, target->path, "it is a folder");
     }
     if (access(target->path, W_OK) != 0) {
-        return refuse(diag, target->path, strerror(errno));
+        return report_refusal(diag, target->path, strerror(errno));
     }
     bool is_regular = S_ISREG(facts->st_mode);
     target->is_in_place = !is_regular || standard_stream(facts) >= 0;
     if (target->is_in_place && use == MS_TARGET_FILE) {
-        return refuse(diag, target->path,
-                      is_regular ? "it is the standard output" : "it is no regular file");
+        return report_refusal(diag, target->path,
+                              is_regular ? "it is the standard output" : "it is no regular file");
     }
     target->is_older = true;
     target->mode = facts->st_mode & MODE_BITS;
@@ -109,49 +120,55 @@ static ms_status check_older(ms_target *target, const struct stat *facts, ms_tar
     return MS_OK;
 }
 
-/* Everything about a target but its temporary file. */
-static ms_status find(ms_target *target, const char *path, ms_target_use use, ms_diag *diag) {
+/* Fill a target from its path, all but the temporary file, and check that it can be written.
+ * Returns MS_OK; MS_E_IO (reported). */
+static ms_status find_target(ms_target *target, const char *path, ms_target_use use,
+                             ms_diag *diag) {
     struct stat facts;
     const char *name = NULL;
     *target = (ms_target){.path = path, .file = -1};
     if (path[0] == '\0') {
-        return refuse(diag, path, "the name is empty");
+        return report_refusal(diag, path, "the name is empty");
     }
     if (stat(path, &facts) == 0) {
-        ms_status status = check_older(target, &facts, use, diag);
+        ms_status status = check_existing(target, &facts, use, diag);
         if (status != MS_OK || target->is_in_place) {
             return status;
         }
     } else if (errno != ENOENT && errno != ENOTDIR) {
-        return refuse(diag, path, strerror(errno));
+        return report_refusal(diag, path, strerror(errno));
     }
     int error = follow_links(path, target->place);
     if (error != 0 || !split(target->place, target->folder, &name)) {
-        return refuse(diag, path, strerror(error != 0 ? error : ENAMETOOLONG));
+        return report_refusal(diag, path, strerror(error != 0 ? error : ENAMETOOLONG));
     }
-    return name[0] == '\0' ? refuse(diag, path, "it is a folder") : check_folder(target, diag);
+    return name[0] == '\0' ? report_refusal(diag, path, "it is a folder")
+                           : check_folder(target, diag);
 }
 
 ms_status ms_target_check(const char *path, ms_target_use use, ms_diag *diag) {
     ms_target target;
-    return find(&target, path, use, diag);
+    return find_target(&target, path, use, diag);
 }
 
 /* ---- opening and writing ---- */
 
+/* Open a device or pipe, or duplicate the descriptor if the path is this process's stdout or
+ * stderr. Returns a descriptor; < 0: errno says why. */
 static int open_in_place(const char *path) {
     struct stat facts;
     int stream = stat(path, &facts) == 0 ? standard_stream(&facts) : -1;
     if (stream < 0) {
         return open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     }
-    (void)fflush(stdout); /* what was printed before stands before */
+    (void)fflush(stdout); /* text that was printed before must precede the file's */
     return fcntl(stream, F_DUPFD_CLOEXEC, 0);
 }
 
+/* A file that is written in place needs no temporary file. */
 ms_status ms_target_open(ms_target *target_out, const char *path, ms_target_use use,
                          ms_diag *diag) {
-    ms_status status = find(target_out, path, use, diag);
+    ms_status status = find_target(target_out, path, use, diag);
     if (status != MS_OK) {
         return status;
     }
@@ -164,7 +181,7 @@ ms_status ms_target_open(ms_target *target_out, const char *path, ms_target_use 
     }
     if (target_out->file < 0) {
         target_out->temporary[0] = '\0';
-        return refuse(diag, path, strerror(errno));
+        return report_refusal(diag, path, strerror(errno));
     }
     return MS_OK;
 }
@@ -184,8 +201,8 @@ ms_status ms_target_write(ms_target *target, const char *bytes, size_t length) {
 
 /* ---- the end ---- */
 
-/* Close the file. One that is written in place is not synced, so its last failed write may show
- * only here. */
+/* Close the file, and record an error of closing a file that is written in place: it is not synced,
+ * so the failure of a write may show only here. */
 static void close_file(ms_target *target) {
     bool is_closed = target->file < 0 || close(target->file) == 0;
     if (!is_closed && target->is_in_place && target->error == 0) {
@@ -195,21 +212,24 @@ static void close_file(ms_target *target) {
 }
 
 /* Give the new file the owner and mode of the file that it replaces, or the mode of any new file.
- * Failures are let pass: some file systems know no owners or modes. */
+ * Failures are ignored: some file systems have no owners or modes. */
 static void set_rights(const ms_target *target) {
     if (!target->is_older) {
-        mode_t mask = umask(0);
+        mode_t mask = umask(0); /* the mask can only be read by setting it */
         (void)umask(mask);
         (void)fchmod(target->file, ANYONE & ~mask);
         return;
     }
+    /* only root may change the owner; a group of which the user is a member may still be kept */
     if (fchown(target->file, target->owner, target->group) != 0) {
         int kept = fchown(target->file, (uid_t)-1, target->group);
-        (void)kept;
+        (void)kept; /* the compiler warns of an unused result */
     }
     (void)fchmod(target->file, target->mode);
 }
 
+/* The order matters: the file must be on disk before it gets its name, or a power failure could
+ * leave an empty file under the name. */
 ms_status ms_target_commit(ms_target *target, ms_diag *diag) {
     if (target->error == 0 && !target->is_in_place) {
         set_rights(target);
@@ -247,7 +267,7 @@ void ms_target_abandon(ms_target *target) {
 
 ms_status ms_target_fail(ms_target *target, const char *cause, ms_diag *diag) {
     ms_target_abandon(target);
-    return refuse(diag, target->path, cause);
+    return report_refusal(diag, target->path, cause);
 }
 
 ms_status ms_target_write_text(const char *path, const char *text, size_t length, ms_diag *diag) {

@@ -1,22 +1,23 @@
-/* Temporary files that tell whether whoever made them still lives.
+/* Temporary files that show whether the process that made them still runs.
  *
- * A writer holds a lock on its file for as long as it lives, whatever ends it, so a file
- * that can be locked belongs to nobody any more. Process ids cannot tell: every container counts
- * its own. Locks can be trusted between processes of one kernel only (some network file systems
- * keep them on each machine), so the name holds a piece of the kernel's boot id and others' files
- * are left alone. */
+ * A process holds a lock on its temporary file for as long as it lives, however it ends. So a file
+ * that can be locked has lost its process, and may be removed. Process ids would not show this:
+ * every container counts its own. A lock is reliable between processes of one kernel only, because
+ * some network file systems keep locks on each machine. So the name of a file contains a part of
+ * the kernel's boot id, and files of other kernels are left alone. */
 #ifndef MS_BASE_TEMPORARY_H
 #define MS_BASE_TEMPORARY_H
 
 #include <stddef.h>
 
-/* Create a file in `folder`, empty, for its owner only, locked and guarded against interrupts.
- * path_out: [size] its name, of 25 bytes behind the folder.  Returns its descriptor; < 0: errno
+/* Create an empty file in `folder`. Only its owner can read it; it is locked and guarded against
+ * interrupts (interrupt.h).
+ *  path_out: [size] its path: the folder and 25 more bytes.  Returns its descriptor; < 0: errno
  * says why. */
 int ms_temporary_create(const char *folder, char *path_out, size_t size);
 
-/* Remove what dead processes of this user and this kernel left in `folder`; what cannot be removed
- * stays, and nothing is said. */
+/* Remove the temporary files in `folder` that dead processes of this user and this kernel have
+ * left. A file that cannot be removed stays, without a report. */
 void ms_temporary_sweep(const char *folder);
 
 #endif

@@ -1,13 +1,13 @@
-/* Characters of UTF-8 texts. Names come from files, traces and the command line, and may hold
- * invisible characters; all writers of pages and messages ask here which ones are. */
+/* Decodes UTF-8 and tells visible characters from invisible ones (text.h). Names come from files,
+ * traces and the command line and may hold invisible characters; everything that writes pages or
+ * messages decides here which characters it has to replace. */
 #include "base/text.h"
 
 typedef struct code_range {
     uint32_t first, last;
 } code_range;
 
-/* Code points of Unicode that leave no mark on paper, in ascending order; ms_text_is_seen in
- * base/text.h gives the source. */
+/* Invisible code points of Unicode, in ascending order; base/text.h gives the source. */
 static const code_range UNSEEN[] = {
     {0x0000, 0x001F},   {0x007F, 0x009F}, {0x00AD, 0x00AD}, {0x034F, 0x034F},   {0x061C, 0x061C},
     {0x115F, 0x1160},   {0x17B4, 0x17B5}, {0x180B, 0x180F}, {0x200B, 0x200F},   {0x2028, 0x202E},
@@ -24,10 +24,13 @@ size_t ms_text_characters(const char *text, size_t length_B) {
     return count;
 }
 
+/* The first byte gives the length, and each further byte six bits of the code point. */
 size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out) {
+    /* by length: smallest code point that needs so many bytes; a smaller one is an overlong form */
     static const uint32_t LEAST[5] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *at = (const unsigned char *)text;
     unsigned char first = at[0];
+    /* by the first byte; 0x80 to 0xC1 begin no character: continuations and overlong forms */
     size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
     if (length == 0 || length > available || first > 0xF4) {
         return 0;

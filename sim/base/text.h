@@ -9,12 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Whether a byte of a UTF-8 text goes on with a character that a byte before it begins. */
+/** Whether a byte of a UTF-8 text is a continuation byte, not the first byte of a character. */
 static inline bool ms_text_goes_on(char byte) {
     return ((unsigned char)byte & 0xC0U) == 0x80U;
 }
 
-/** Characters that begin in the first length_B bytes of a UTF-8 text.  O(length_B). */
+/** Number of characters whose first byte is among the first length_B bytes of a UTF-8 text.
+ * O(length_B). */
 size_t ms_text_characters(const char *text, size_t length_B);
 
 /** Decode the first character of a text.

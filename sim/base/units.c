@@ -1,4 +1,6 @@
-/* Reads quantities such as "1.5e3 GB/s" into SI units, and writes them (units.h). */
+/* Reads quantities such as "1.5e3 GB/s" into SI units, and writes SI values with a fitting unit
+ * (units.h). A quantity is cut into sign, mantissa, exponent and unit first, so that the power of
+ * ten of the unit can be added to the exponent before the number is converted. */
 #include "base/units.h"
 
 #include <math.h>
@@ -18,9 +20,9 @@ enum { NUMBER_MAX = 100, EXPONENT_MAX = 100000 };
 #define TIB (1024.0 * GIB)
 #define PIB (1024.0 * TIB)
 
-/* A unit is `factor` times 10^exponent of its SI unit. The power of ten is added to the number's
- * own exponent before conversion, and the factor is a power of two (or a small integer), so no
- * rounding adds up. */
+/* A unit is `factor` times 10^exponent of its SI unit. The exponent is added to that of the number
+ * before the conversion, and the factor is a power of two or a small integer, so that a value is
+ * rounded twice at most. */
 typedef struct unit {
     const char *name;
     ms_dimension dimension;
@@ -28,8 +30,8 @@ typedef struct unit {
     double factor;
 } unit;
 
-/* Source: SI Brochure, 9th edition (decimal prefixes, min, h, d); IEC 80000-13 (binary prefixes).
- */
+/* Source: SI Brochure, 9th edition (decimal prefixes, min, h, d); IEC 80000-13 (binary
+ * prefixes). */
 static const unit UNITS[] = {
     {"s", MS_DIM_TIME, 0, 1},
     {"ms", MS_DIM_TIME, -3, 1},
@@ -93,7 +95,8 @@ static const unit UNITS[] = {
 };
 enum { UNIT_COUNT = sizeof UNITS / sizeof UNITS[0] };
 
-/* Words that people write instead of a unit, where they differ from it by more than letter case. */
+/* Words that people write in place of a unit, where the two differ by more than letter case: for
+ * the hint of a message. */
 typedef struct habit {
     ms_dimension dimension;
     const char *written, *unit;
@@ -155,7 +158,8 @@ static const habit HABITS[] = {
     {MS_DIM_PRICE, "$", "USD/h"},
 };
 
-/* A unit for output, used for values from `from` (in SI) on. */
+/* A unit for output: for values of at least `from`, and below the `from` of the next row. A value
+ * is shown as value / factor. Both are in the SI unit of the dimension. */
 typedef struct scale {
     const char *unit;
     double factor, from;
@@ -187,7 +191,7 @@ static const scale ENERGY_SCALES[] = {{"J", 1, 0},      {"kJ", 1e3, 1e3},   {"MJ
                                       {"GJ", 1e9, 1e9}, {"TJ", 1e12, 1e12}, {NULL, 0, 0}};
 static const scale PRICE_SCALES[] = {{"USD/h", 1, 0}, {NULL, 0, 0}};
 
-/* How messages and output speak of a dimension. */
+/* The words of a dimension in messages and output. */
 typedef struct dimension_words {
     const char *noun;                                         /* "a bandwidth" */
     const char *si_unit;                                      /* "B/s"; "" for pure numbers */
@@ -215,6 +219,7 @@ static const dimension_words WORDS[MS_DIM_COUNT] = {
     [MS_DIM_PRICE] = DIMENSION("a price", "USD/h", "2.5 USD/h", PRICE_SCALES),
 };
 
+/* Why a text is no quantity of a dimension. */
 typedef enum fault_kind {
     FAULT_NONE,
     FAULT_NO_NUMBER,
@@ -231,9 +236,9 @@ typedef struct quantity {
     const char *mantissa; /* digits with at most one point */
     int mantissa_length;
     int exponent;
-    const char *unit; /* behind the number, without spaces around */
+    const char *unit; /* [unit_length] the text behind the number, without spaces around it */
     int unit_length;
-    const unit *other; /* a unit of another dimension that was found instead */
+    const unit *other; /* the unit, where it is one of another dimension than expected */
 } quantity;
 
 static bool is_digit(char c) {
@@ -247,8 +252,8 @@ static const char *skip_spaces(const char *at) {
     return at;
 }
 
-/* Find the digits of a number. Returns the first character behind them; NULL: there are none, or
- * more than NUMBER_MAX characters. */
+/* Find the digits of a number. Returns the first character behind them; NULL where there are no
+ * digits, or more than NUMBER_MAX characters. */
 static const char *scan_mantissa(const char *at, quantity *out) {
     out->mantissa = at;
     int digits = 0;
@@ -291,7 +296,9 @@ static const char *scan_exponent(const char *at, quantity *out) {
     return digits;
 }
 
-static bool split(const char *text, quantity *out) {
+/* Cut a text into sign, mantissa, exponent and unit, without converting any of them. Returns false
+ * where the text does not begin with a number. */
+static bool split_quantity(const char *text, quantity *out) {
     *out = (quantity){0};
     const char *at = skip_spaces(text);
     out->is_negative = *at == '-';
@@ -312,46 +319,56 @@ static bool split(const char *text, quantity *out) {
     return true;
 }
 
-static bool is_unit(const quantity *q, const char *name) {
-    return strlen(name) == (size_t)q->unit_length &&
-           memcmp(name, q->unit, (size_t)q->unit_length) == 0;
+/* Whether the unit of a quantity is `name`. */
+static bool is_unit(const quantity *parts, const char *name) {
+    return strlen(name) == (size_t)parts->unit_length &&
+           memcmp(name, parts->unit, (size_t)parts->unit_length) == 0;
 }
 
-static double convert(const quantity *q, int exponent, double factor) {
+/* The value of a quantity: its number times 10^exponent * factor. strtod rounds the decimal number
+ * once; multiplying by the power of ten afterwards would round again. -0 becomes 0. */
+static double convert(const quantity *parts, int exponent, double factor) {
     char text[NUMBER_MAX + 16];
-    snprintf(text, sizeof text, "%.*se%d", q->mantissa_length, q->mantissa, q->exponent + exponent);
+    snprintf(text, sizeof text, "%.*se%d", parts->mantissa_length, parts->mantissa,
+             parts->exponent + exponent);
     double value = strtod(text, NULL) * factor;
-    return q->is_negative && value != 0 ? -value : value;
+    return parts->is_negative && value != 0 ? -value : value;
 }
 
-static fault_kind convert_with_unit(quantity *q, ms_dimension dimension, double *value_out) {
+/* Look up the unit of a quantity and convert the quantity to SI. Where the unit is one of another
+ * dimension, parts->other is set, for the message. */
+static fault_kind convert_with_unit(quantity *parts, ms_dimension dimension, double *value_out) {
     for (int i = 0; i < UNIT_COUNT; i++) {
-        if (is_unit(q, UNITS[i].name)) {
+        if (is_unit(parts, UNITS[i].name)) {
             if (UNITS[i].dimension == dimension) {
-                *value_out = convert(q, UNITS[i].exponent, UNITS[i].factor);
+                *value_out = convert(parts, UNITS[i].exponent, UNITS[i].factor);
                 return FAULT_NONE;
             }
-            q->other = &UNITS[i];
+            parts->other = &UNITS[i];
         }
     }
-    return q->other != NULL ? FAULT_OTHER_DIMENSION : FAULT_UNKNOWN_UNIT;
+    return parts->other != NULL ? FAULT_OTHER_DIMENSION : FAULT_UNKNOWN_UNIT;
 }
 
-static fault_kind parse(const char *text, ms_dimension dimension, quantity *q, double *value_out) {
-    if (!split(text, q)) {
+/* Read a text as a quantity of a dimension, or as a number with or without "%" for MS_DIM_NONE.
+ * parts: those of the text, for messages.  *value_out: in SI; set if there is no fault, or only
+ * FAULT_NEGATIVE. */
+static fault_kind parse(const char *text, ms_dimension dimension, quantity *parts,
+                        double *value_out) {
+    if (!split_quantity(text, parts)) {
         return FAULT_NO_NUMBER;
     }
     double value = 0;
     if (dimension == MS_DIM_NONE) {
-        if (q->unit_length > 0 && !is_unit(q, "%")) {
+        if (parts->unit_length > 0 && !is_unit(parts, "%")) {
             return FAULT_UNKNOWN_UNIT;
         }
-        value = convert(q, q->unit_length > 0 ? -2 : 0, 1);
+        value = convert(parts, parts->unit_length > 0 ? -2 : 0, 1);
     } else {
-        if (q->unit_length == 0) {
+        if (parts->unit_length == 0) {
             return FAULT_NO_UNIT;
         }
-        fault_kind fault = convert_with_unit(q, dimension, &value);
+        fault_kind fault = convert_with_unit(parts, dimension, &value);
         if (fault != FAULT_NONE) {
             return fault;
         }
@@ -363,11 +380,12 @@ static fault_kind parse(const char *text, ms_dimension dimension, quantity *q, d
     return value < 0 ? FAULT_NEGATIVE : FAULT_NONE;
 }
 
+/* Maps the fault of parse() to a static text; ms_unit_explain makes the full message. */
 ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_out,
                         const char **reason_out) {
-    quantity q;
+    quantity parts;
     double value = 0;
-    switch (parse(text, dimension, &q, &value)) {
+    switch (parse(text, dimension, &parts, &value)) {
     case FAULT_NONE:
         *value_out = value;
         return MS_OK;
@@ -390,9 +408,9 @@ ms_status ms_unit_parse(const char *text, ms_dimension dimension, double *value_
 }
 
 ms_status ms_number_parse(const char *text, double *value_out) {
-    quantity q;
+    quantity parts;
     double value = 0;
-    fault_kind fault = parse(text, MS_DIM_NONE, &q, &value);
+    fault_kind fault = parse(text, MS_DIM_NONE, &parts, &value);
     if (fault != FAULT_NONE && fault != FAULT_NEGATIVE) {
         return MS_E_INPUT;
     }
@@ -400,10 +418,11 @@ ms_status ms_number_parse(const char *text, double *value_out) {
     return MS_OK;
 }
 
-/* The unit somebody meant who wrote the one in `q`; NULL when there is no telling. */
-static const char *guess_unit(const quantity *q, ms_dimension dimension) {
+/* The unit that the writer of a quantity's unknown unit probably meant; NULL where none is likely.
+ * Exact habits come first: 'Gb/s' is Gbit/s, although it differs from GB/s in letter case alone. */
+static const char *guess_unit(const quantity *parts, ms_dimension dimension) {
     char written[NUMBER_MAX + 1];
-    snprintf(written, sizeof written, "%.*s", q->unit_length, q->unit);
+    snprintf(written, sizeof written, "%.*s", parts->unit_length, parts->unit);
     const size_t habits = sizeof HABITS / sizeof HABITS[0];
     for (size_t i = 0; i < habits; i++) {
         if (HABITS[i].dimension == dimension && strcmp(HABITS[i].written, written) == 0) {
@@ -435,10 +454,11 @@ char *ms_unit_names(ms_dimension dimension, const char *between, char *text_out,
     return text_out;
 }
 
-static void explain_unknown(const quantity *q, const char *text, ms_dimension dimension,
+/* The message about a unit that is unknown, with the likely unit or a list of all units. */
+static void explain_unknown(const quantity *parts, const char *text, ms_dimension dimension,
                             char *text_out, size_t size) {
     const dimension_words *words = &WORDS[dimension];
-    const char *guess = guess_unit(q, dimension);
+    const char *guess = guess_unit(parts, dimension);
     char units[256];
     ms_unit_names(dimension, " ", units, sizeof units);
     if (dimension == MS_DIM_NONE) {
@@ -452,9 +472,9 @@ static void explain_unknown(const quantity *q, const char *text, ms_dimension di
 
 char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, size_t size) {
     const dimension_words *words = &WORDS[dimension];
-    quantity q;
+    quantity parts;
     double value = 0;
-    switch (parse(text, dimension, &q, &value)) {
+    switch (parse(text, dimension, &parts, &value)) {
     case FAULT_NEGATIVE:
         snprintf(text_out, size, "%s, got '%s'", words->expected_positive, text);
         break;
@@ -466,11 +486,11 @@ char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, 
                  text, words->si_unit, text);
         break;
     case FAULT_OTHER_DIMENSION:
-        snprintf(text_out, size, "'%s' is %s, %s", text, WORDS[q.other->dimension].noun,
+        snprintf(text_out, size, "'%s' is %s, %s", text, WORDS[parts.other->dimension].noun,
                  words->expected);
         break;
     case FAULT_UNKNOWN_UNIT:
-        explain_unknown(&q, text, dimension, text_out, size);
+        explain_unknown(&parts, text, dimension, text_out, size);
         break;
     case FAULT_NONE:
     case FAULT_NO_NUMBER:
@@ -484,7 +504,8 @@ const char *ms_unit_example(ms_dimension dimension) {
     return WORDS[dimension].example;
 }
 
-/* Three to four significant digits, without zeros at the end. */
+/* Write a number with three to four significant digits, without zeros behind the point. The limits
+ * are half of the last digit below 1, 10 and 1000, because of rounding.  number: >= 0. */
 static void format_digits(double number, char *text_out, size_t size) {
     if (number < 0.9995 || number >= 1e6) {
         snprintf(text_out, size, "%.3g", number);
@@ -502,8 +523,10 @@ static void format_digits(double number, char *text_out, size_t size) {
     }
 }
 
-/* A value by a table of scales, whose unit of 0 and of what is no number is `si_unit`. */
-static char *format_scaled(double value, const scale *at, const char *si_unit, char *text_out,
+/* Write a value with the unit of a table that fits its magnitude.  row: the first of the table;
+ * rows ascend, and the one behind the last has unit NULL.  si_unit: unit of 0, infinities and NaN.
+ * Returns text_out. */
+static char *format_scaled(double value, const scale *row, const char *si_unit, char *text_out,
                            size_t size) {
     double magnitude = fabs(value);
     if (magnitude == 0 || !isfinite(value)) {
@@ -516,16 +539,16 @@ static char *format_scaled(double value, const scale *at, const char *si_unit, c
         return text_out;
     }
     char digits[32];
-    while (at[1].unit != NULL && magnitude >= at[1].from) {
-        at++;
+    while (row[1].unit != NULL && magnitude >= row[1].from) {
+        row++;
     }
-    format_digits(magnitude / at->factor, digits, sizeof digits);
+    format_digits(magnitude / row->factor, digits, sizeof digits);
     /* rounding may reach the next unit: 999.97 us is 1 ms */
-    if (at[1].unit != NULL && strtod(digits, NULL) * at->factor >= at[1].from * (1 - 1e-9)) {
-        at++;
-        format_digits(magnitude / at->factor, digits, sizeof digits);
+    if (row[1].unit != NULL && strtod(digits, NULL) * row->factor >= row[1].from * (1 - 1e-9)) {
+        row++;
+        format_digits(magnitude / row->factor, digits, sizeof digits);
     }
-    snprintf(text_out, size, "%s%s %s", value < 0 ? "-" : "", digits, at->unit);
+    snprintf(text_out, size, "%s%s %s", value < 0 ? "-" : "", digits, row->unit);
     return text_out;
 }
 

@@ -1,3 +1,4 @@
+/* Time, memory and program folder of this process, as Linux reports them (usage.h). */
 #include "base/usage.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /**
  * @file
- * What a process has used of the machine it runs on: time and memory; and where its program is.
- * Nothing that is simulated depends on any of them.
+ * Time and memory that this process has used so far, and the folder of its program file. Nothing
+ * that is simulated depends on them.
  */
 #ifndef MESHSIM_USAGE_H
 #define MESHSIM_USAGE_H
@@ -17,7 +17,8 @@ double ms_wall_s(void);
 double ms_peak_rss_B(void);
 
 /** Folder of the running program's file.
- *  folder_out: [size] bytes.  Returns whether the system says, and there is room for it. */
+ *  folder_out: [size] bytes.  Returns false where the system does not report it, or where there is
+ * not enough room. */
 bool ms_program_folder(char *folder_out, size_t size);
 
 #endif

@@ -1,3 +1,5 @@
+/* Builds result trees and writes them as JSON (value.h), and writes texts so that JSON, XML or a
+ * terminal reads them safely. */
 #include "base/value.h"
 
 #include <float.h>
@@ -17,6 +19,7 @@ ms_value *ms_value_new_object(ms_arena *arena) {
     return value;
 }
 
+/* The child is linked last, so that the tree stays whole if memory runs out. */
 ms_value *ms_value_add(ms_value *parent, const char *key, ms_value_type type) {
     if (parent == NULL) {
         return NULL;
@@ -94,7 +97,8 @@ ms_value *ms_value_add_leaf(ms_value *parent, const char *key, const ms_value *l
     }
 }
 
-/* Add copies of all that stands in `from` to `to`; returns false when memory runs out. */
+/* Add copies of all children of `from` to `to`. Returns false when memory runs out, or where `to`
+ * is NULL for that reason. */
 static bool copy_children(const ms_value *from, ms_value *to) {
     bool is_whole = to != NULL;
     for (const ms_value *child = from->first; child != NULL && is_whole; child = child->next) {
@@ -111,6 +115,7 @@ ms_value *ms_value_copy(const ms_value *object, ms_arena *arena) {
     return copy_children(object, copy) ? copy : NULL;
 }
 
+/* The child of an object whose key is the first `length` bytes of `key`; NULL: there is none. */
 static const ms_value *get_span(const ms_value *object, const char *key, size_t length) {
     if (object == NULL || object->type != MS_VALUE_OBJECT) {
         return NULL;
@@ -127,6 +132,7 @@ const ms_value *ms_value_get(const ms_value *object, const char *key) {
     return get_span(object, key, strlen(key));
 }
 
+/* Each part of the path up to the next dot names a child; keys with dots cannot be reached. */
 double ms_value_number(const ms_value *object, const char *path, double fallback) {
     const ms_value *at = object;
     while (at != NULL) {
@@ -146,6 +152,7 @@ double ms_value_number(const ms_value *object, const char *path, double fallback
     return at->type == MS_VALUE_DOUBLE ? at->as.number : fallback;
 }
 
+/* Decodes character by character: visible ones are copied, others escaped. */
 void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
     while (*text != '\0') {
@@ -159,7 +166,7 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
             ms_buffer_add(out, text, length);
         } else if (code < 0x10000) {
             ms_buffer_printf(out, "\\u%04x", (unsigned)code);
-        } else { /* as a surrogate pair: RFC 8259, section 7 */
+        } else { /* as a surrogate pair: RFC 8259, section 7; 0xD7C0 = 0xD800 - (0x10000 >> 10) */
             ms_buffer_printf(out, "\\u%04x\\u%04x", (unsigned)(0xD7C0 + (code >> 10)),
                              (unsigned)(0xDC00 + (code & 0x3FF)));
         }
@@ -199,15 +206,17 @@ void ms_terminal_write_text(ms_buffer *out, const char *text) {
     }
 }
 
+/* Begin a new line at a depth of the tree; nothing where indent is 0, which writes all on one. */
 static void new_line(ms_buffer *out, int indent, int depth) {
     if (indent > 0) {
         ms_buffer_printf(out, "\n%*s", indent * depth, "");
     }
 }
 
-/* The least digits with which printf's decimal reads back as the same number: 15 always show a
- * decimal of at most 15 digits as it is, 17 always read back.  Source: C11, 5.2.4.2.2 (DBL_DIG,
- * DBL_DECIMAL_DIG); numbers below DBL_MIN have fewer bits, and so may fewer digits. */
+/* Write a double with the fewest digits that strtod reads back as the same number: 15 digits keep
+ * every decimal number of up to 15 digits as it was written, and 17 digits suffice for any double.
+ * Source: C11, 5.2.4.2.2 (DBL_DIG, DBL_DECIMAL_DIG). Numbers below DBL_MIN have fewer bits, so for
+ * them the search begins at one digit. */
 static void write_double(double number, ms_buffer *out) {
     char text[32];
     int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
@@ -219,8 +228,9 @@ static void write_double(double number, ms_buffer *out) {
     ms_buffer_puts(out, text);
 }
 
-static void write_at(const ms_value *value, int indent, int depth, ms_buffer *out);
+static void write_value(const ms_value *value, int indent, int depth, ms_buffer *out);
 
+/* Write an array or object.  indent: spaces per level.  depth: levels above the value. */
 static void write_children(const ms_value *value, int indent, int depth, ms_buffer *out) {
     bool is_object = value->type == MS_VALUE_OBJECT;
     ms_buffer_puts(out, is_object ? "{" : "[");
@@ -230,7 +240,7 @@ static void write_children(const ms_value *value, int indent, int depth, ms_buff
             ms_json_write_string(out, child->key);
             ms_buffer_puts(out, indent > 0 ? ": " : ":");
         }
-        write_at(child, indent, depth + 1, out);
+        write_value(child, indent, depth + 1, out);
         if (child->next != NULL) {
             ms_buffer_puts(out, ",");
         }
@@ -241,7 +251,8 @@ static void write_children(const ms_value *value, int indent, int depth, ms_buff
     ms_buffer_puts(out, is_object ? "}" : "]");
 }
 
-static void write_at(const ms_value *value, int indent, int depth, ms_buffer *out) {
+/* Write a value of any type; indent and depth as in write_children. */
+static void write_value(const ms_value *value, int indent, int depth, ms_buffer *out) {
     switch (value->type) {
     case MS_VALUE_NULL:
         ms_buffer_puts(out, "null");
@@ -266,5 +277,5 @@ static void write_at(const ms_value *value, int indent, int depth, ms_buffer *ou
 }
 
 void ms_value_write_json(const ms_value *value, int indent, ms_buffer *out) {
-    write_at(value, indent, 0, out);
+    write_value(value, indent, 0, out);
 }

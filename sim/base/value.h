@@ -1,10 +1,11 @@
 /**
  * @file
- * Result trees: what `--json` prints and what a trace keeps under /summary come from one tree.
+ * Result trees: the output of `--json` and the group /summary of a trace are made from one tree.
  *
- * A value is null, a boolean, an integer, a double, a string, an array or an object. Keys keep
- * the order in which they were added. All storage comes from one arena. Adders accept a NULL
- * parent and then return NULL, so one check of the root's `failed` at the end is enough.
+ * A value is null, a boolean, an integer, a double, a string, an array or an object. Keys keep the
+ * order in which they were added. All storage comes from one arena. Where memory runs out,
+ * functions that add a value return NULL, and they accept NULL as parent, so that one check of the
+ * arena's `has_failed` at the end is enough.
  */
 #ifndef MESHSIM_VALUE_H
 #define MESHSIM_VALUE_H
@@ -47,22 +48,23 @@ typedef struct ms_value {
 /** A new empty object in `arena`; NULL when memory runs out. */
 ms_value *ms_value_new_object(ms_arena *arena);
 
-/** Add to an object (key) or an array (key NULL). Strings and keys are copied.
- *  Return the new child, or NULL when `parent` is NULL or memory runs out. */
+/** Add a value to an object (with a key) or to an array (key NULL). Strings and keys are copied.
+ *  Returns the new child, or NULL when `parent` is NULL or memory runs out. */
 ms_value *ms_value_add(ms_value *parent, const char *key, ms_value_type type);
 ms_value *ms_value_add_int(ms_value *parent, const char *key, int64_t integer);
-/** A double that is not finite is stored as null: JSON has no word for it. */
+/** Add a double. One that is not finite is stored as null, because JSON has no such numbers. */
 ms_value *ms_value_add_double(ms_value *parent, const char *key, double number);
 ms_value *ms_value_add_bool(ms_value *parent, const char *key, bool boolean);
-/** A copy of a text. string: NULL, as where memory ran out, adds nothing. */
+/** Add a copy of a text. Nothing is added where string is NULL, as after memory ran out. */
 ms_value *ms_value_add_string(ms_value *parent, const char *key, const char *string);
-/** Add a copy of a leaf; null in place of a list, an object, or no value at all (NULL). */
+/** Add a copy of a value that has no children. Null is added in place of an array or object, or
+ * where `leaf` is NULL. */
 ms_value *ms_value_add_leaf(ms_value *parent, const char *key, const ms_value *leaf);
 
 /** Child of an object by key, NULL if there is none or `object` is NULL. */
 const ms_value *ms_value_get(const ms_value *object, const char *key);
-/** Number (integer or double) at a dotted path such as "time_share.compute"; `fallback` if there is
- * none. */
+/** The number (integer or double) at a dotted path such as "time_share.compute"; `fallback` where
+ * there is none. */
 double ms_value_number(const ms_value *object, const char *path, double fallback);
 
 /** Append `value` as JSON (RFC 8259). Doubles have as many significant digits as they need to read

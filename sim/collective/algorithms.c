@@ -1,4 +1,7 @@
-/* The table of algorithms and the choice among its rows. See decision note algorithms.md. */
+/* The table of algorithms: a row for each algorithm and kind of collective, with the function that
+ * lays it out. Finds the row for a request (ms_coll_choose), by the request's algorithm, by NCCL's
+ * cost model where the platform has a library, or else the first row that applies; and reads and
+ * writes the names of algorithms. See decision note algorithms.md. */
 #include "collective/algorithms.h"
 
 #include <math.h>
@@ -18,7 +21,8 @@ static const char NEEDS_COLLNET[] =
     "library and sharp)";
 static const char NEEDS_PAT[] = "one GPU on each node (platform key library)";
 
-/* Whether the platform's library has the algorithm that a request names, where the group is. */
+/* Whether the platform's library offers the algorithm that a request names for the places of the
+ * group's members. `applies` of rows. */
 static bool is_offered(const ms_platform *platform, const ms_coll_request *request) {
     ms_nccl_comm comm;
     ms_coll_request way = *request;
@@ -27,7 +31,7 @@ static bool is_offered(const ms_platform *platform, const ms_coll_request *reque
         ms_nccl_comm_find(platform, request->gpus, request->members, &comm) != MS_OK) {
         return false;
     }
-    way.protocol = MS_PROTOCOL_SIMPLE;
+    way.protocol = MS_PROTOCOL_SIMPLE; /* which every algorithm has */
     return isfinite(ms_nccl_time_s(platform, &comm, &way, request->size_B));
 }
 
@@ -62,7 +66,8 @@ enum { BUILT_IN_COUNT = sizeof BUILT_IN / sizeof BUILT_IN[0], ADDED_MAX = 16 };
 static ms_coll_algorithm_row added[ADDED_MAX];
 static int added_count;
 
-/* Row `i` in the order in which they are tried, NULL behind the last one. */
+/* Row `i` in the order in which rows are tried: added ones, the latest first, then those built in.
+ * NULL after the last one. */
 static const ms_coll_algorithm_row *row_at(int i) {
     if (i < added_count) {
         return &added[added_count - 1 - i];
@@ -70,7 +75,8 @@ static const ms_coll_algorithm_row *row_at(int i) {
     return i < added_count + BUILT_IN_COUNT ? &BUILT_IN[i - added_count] : NULL;
 }
 
-/* Whether a row may stand beside those that are there. */
+/* Whether a row to add is valid beside those of the table: complete, with the same name for the
+ * same number as other rows, and the only one of its kind and number. */
 static bool fits_in(const ms_coll_algorithm_row *row) {
     if (row->kind <= MS_COLL_NONE || row->kind >= MS_COLL_COUNT ||
         row->algorithm <= MS_ALGORITHM_AUTO || row->algorithm > MS_ALGORITHM_MAX ||
@@ -96,13 +102,14 @@ ms_status ms_coll_algorithm_add(const ms_coll_algorithm_row *row) {
     return MS_OK;
 }
 
-/* Whether a row has the kind of a request and the number it asks for. */
+/* Whether a row is of the kind and algorithm that a request asks for. */
 static bool is_asked_for(const ms_coll_algorithm_row *row, const ms_coll_request *request) {
     return row->kind == request->kind &&
            (request->algorithm == MS_ALGORITHM_AUTO || request->algorithm == row->algorithm);
 }
 
-/* The first row that has the kind and number of a request and applies, of the first `count`. */
+/* The first row among the first `count` that is of the kind and algorithm of a request and applies;
+ * NULL: none. */
 static const ms_coll_algorithm_row *first_of(const ms_platform *platform,
                                              const ms_coll_request *request, int count) {
     const ms_coll_algorithm_row *row = row_at(0);
@@ -115,7 +122,8 @@ static const ms_coll_algorithm_row *first_of(const ms_platform *platform,
     return NULL;
 }
 
-/* The row that the platform's library takes. */
+/* The row that the platform's library chooses for a request; NULL: it offers none. *protocol_out:
+ * the protocol chosen. */
 static const ms_coll_algorithm_row *chosen_by_library(const ms_platform *platform,
                                                       const ms_coll_request *request,
                                                       ms_protocol *protocol_out) {
@@ -133,6 +141,9 @@ static const ms_coll_algorithm_row *chosen_by_library(const ms_platform *platfor
                : first_of(platform, &chosen, added_count + BUILT_IN_COUNT);
 }
 
+/* Choose the row that lays a request out: an added row that applies; else the row that the
+ * library's model predicts to be fastest; without a library, the first row that applies, which has
+ * no protocols but Simple. */
 const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
                                             const ms_coll_request *request,
                                             ms_protocol *protocol_out) {
@@ -147,6 +158,9 @@ const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
     return has_protocol ? first_of(platform, request, added_count + BUILT_IN_COUNT) : NULL;
 }
 
+/* Report why no row of the table lays a request out. Names the protocol, if one was asked for that
+ * only a library offers; else what the first row of the kind and algorithm needs, which has refused
+ * the request. */
 void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     const char *kind = ms_coll_kind_name(request->kind);
     const ms_coll_algorithm_row *row = row_at(0);
@@ -168,6 +182,8 @@ void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     }
 }
 
+/* Find the algorithm that a name means for a kind of collective. The name is looked for among the
+ * rows of the kind only. */
 ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
                                  ms_coll_algorithm *algorithm_out) {
     if (strcmp(name, "auto") == 0) {
@@ -184,6 +200,8 @@ ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
     return MS_E_RANGE;
 }
 
+/* The name with an index among those of a kind: "auto" at 0, then the rows of the kind; NULL after
+ * the last one. */
 const char *ms_coll_algorithm_word(ms_coll_kind kind, int index) {
     for (int i = 0; row_at(i) != NULL && index > 0; i++) {
         index -= row_at(i)->kind == kind;
@@ -194,6 +212,7 @@ const char *ms_coll_algorithm_word(ms_coll_kind kind, int index) {
     return index == 0 ? "auto" : NULL;
 }
 
+/* Write the names of a kind's algorithms as "auto, ring or tree". */
 char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size) {
     size_t length = 0;
     const char *word = ms_coll_algorithm_word(kind, 0);
@@ -206,6 +225,7 @@ char *ms_coll_algorithm_words(ms_coll_kind kind, char *text_out, size_t size) {
     return text_out;
 }
 
+/* Name of an algorithm, from any of its rows. */
 const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
     if (algorithm == MS_ALGORITHM_AUTO) {
         return "auto";
@@ -223,6 +243,7 @@ static const char *const PROTOCOLS[] = {
     [MS_PROTOCOL_SIMPLE] = "simple",
 };
 
+/* Find the protocol with a name. */
 ms_status ms_protocol_read(const char *name, ms_protocol *protocol_out) {
     for (int p = MS_PROTOCOL_AUTO; p <= MS_PROTOCOL_SIMPLE; p++) {
         if (strcmp(PROTOCOLS[p], name) == 0) {

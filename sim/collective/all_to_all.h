@@ -1,42 +1,47 @@
-/* The messages of an all-to-all: who sends how much to whom. */
+/* The messages of an all-to-all: sources, destinations and bytes. Also the type of any set of
+ * messages that run at the same time. */
 #ifndef MS_COLLECTIVE_EXCHANGE_H
 #define MS_COLLECTIVE_EXCHANGE_H
 
 #include "collective/collective.h"
 #include "collective/group_nodes.h"
 
-/* Messages of one family are equally large. */
+/* Families of messages; those of one family are equally large. PAIRS: to the destination, or to the
+ * member that forwards; FORWARDS: from that member to the destination. */
 enum { MS_FAMILY_PAIRS = 0, MS_FAMILY_FORWARDS = 1, MS_FAMILY_COUNT = 2 };
 
+/* An all-to-all laid out. */
 typedef struct ms_exchange {
     const ms_platform *platform;
     ms_node_order nodes; /* the members, node by node */
     int members;
-    int node_members; /* of the node with the most */
-    bool is_by_node;  /* a copy crosses to a node once and is forwarded inside it */
-    double message_B[MS_FAMILY_COUNT]; /* of each message, mean of all members [B] */
-    double slowness; /* as in ms_flow: all-to-alls reach less of the bandwidth, and the busiest
-                        member sends more */
-    double sent_B;   /* by each member, the mean */
+    int node_members; /* members of the node with the most */
+    bool is_by_node;  /* a copy crosses to each node once and is forwarded inside it */
+    double message_B[MS_FAMILY_COUNT]; /* bytes of a message by family, mean over the members [B] */
+    double slowness; /* as in ms_flow: all-to-alls reach a lower share of the bandwidth, and the
+                        busiest member sends more than the mean */
+    double sent_B;   /* bytes that a member sends, mean [B] */
 } ms_exchange;
 
+/* A message. */
 typedef struct ms_message {
     int source, destination; /* GPUs */
-    int family;
+    int family;              /* MS_FAMILY_PAIRS or MS_FAMILY_FORWARDS */
 } ms_message;
 
+/* Called once for every message of a set. */
 typedef void ms_message_visit(void *context, const ms_message *message);
 
-/* Messages that run together: visit(source, each, context) calls each(context, message) for every
- * one, always in the same order. */
+/* A set of messages that run at the same time. visit(source, each, context) calls each(context,
+ * message) for every message, always in the same order. */
 typedef struct ms_message_set {
     const ms_platform *platform;
-    double message_B[MS_FAMILY_COUNT];
-    double slowness[MS_FAMILY_COUNT]; /* as in ms_flow */
+    double message_B[MS_FAMILY_COUNT]; /* bytes of a message, by family [B] */
+    double slowness[MS_FAMILY_COUNT];  /* as in ms_flow */
     void (*visit)(const void *source, ms_message_visit *each, void *context);
     const void *source;
-    const int *gpus; /* [members] by node, where each of them sends one message to each other one,
-                        all of the first family; NULL: another set */
+    const int *gpus; /* [members] node by node, for sets in which every GPU of these sends one
+                        message to every other one, all of family PAIRS; NULL: any other set */
     int members;
 } ms_message_set;
 
@@ -45,7 +50,7 @@ typedef struct ms_message_set {
 ms_status ms_exchange_init(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_exchange *exchange_out);
 
-/* The messages of an all-to-all.  exchange: lasts as long.  To visit each is O(members^2). */
+/* The set of the messages of an all-to-all.  exchange: borrowed.  A visit is O(members^2). */
 ms_message_set ms_exchange_messages(const ms_exchange *exchange);
 
 #endif

@@ -1,37 +1,42 @@
-/* The same collective in several groups of GPUs at once: plans of all groups, and the load that the
- * groups bring to each other's links. */
+/* Lays out a class (ms_coll_class_build): the same collective in several groups of GPUs at the same
+ * time. Makes the plans of all groups, sets the load of every flow on its links, which is the
+ * number of crossings by all groups, and finds the slowest group. In folded simulations and the
+ * estimate, one group stands for all: its flow f of phase p stands for this flow of every group. So
+ * the plans of all groups need the same flows in the same order. A link's load for flow f of phase
+ * p counts only this flow of each group. */
 #include "collective/coll_class.h"
 
 #include <math.h>
 
-/* A class while it is laid out. */
+/* A class under construction. */
 typedef struct class_layout {
     const ms_platform *platform;
-    const ms_coll_request *first;
+    const ms_coll_request *first; /* of the first group; the GPUs of the others follow its GPUs */
     int groups;
-    int32_t *link_load; /* [platform links] crossings by the flows at hand */
+    int32_t *link_load; /* [platform links] scratch: crossings counted so far, zeros between uses */
     ms_arena *arena;
     ms_diag *diag;
 } class_layout;
 
-/* What tells the flows of a phase apart in a class whose groups are not laid out alike. */
+/* The identity of a flow in a phase across groups that are not laid out alike: flows with equal
+ * identities belong together. */
 typedef struct flow_kind {
     ms_coll_algorithm algorithm;
     ms_protocol protocol;
     uint64_t kind;
 } flow_kind;
 
-/* Flows of phase `p`; none where the plan has fewer phases. */
+/* Number of flows of phase `p`; 0 where the plan has fewer phases. */
 static int flows_in(const ms_coll_plan *plan, int p) {
     return p < plan->phase_count ? plan->phases[p].count : 0;
 }
 
-/* Flow `f` of phase `p`; NULL where the plan has fewer. */
+/* Flow `f` of phase `p`; NULL where the plan has fewer phases or flows. */
 static const ms_flow *flow_at(const ms_coll_plan *plan, int p, int f) {
     return f < flows_in(plan, p) ? &plan->phases[p].flows[f] : NULL;
 }
 
-/* Phases of the group that has most. */
+/* Largest number of phases of any group's plan. */
 static int most_phases(const ms_coll_plan *plans, int groups) {
     int most = 0;
     for (int g = 0; g < groups; g++) {
@@ -40,7 +45,7 @@ static int most_phases(const ms_coll_plan *plans, int groups) {
     return most;
 }
 
-/* Flows of phase `p` in the group that has most. */
+/* Largest number of flows that any group's plan has in phase `p`. */
 static int most_flows(const ms_coll_plan *plans, int groups, int p) {
     int most = 0;
     for (int g = 0; g < groups; g++) {
@@ -49,14 +54,16 @@ static int most_flows(const ms_coll_plan *plans, int groups, int p) {
     return most;
 }
 
-/* Count (sign 1) or forget (sign -1) the crossings of a flow, which may be none. */
+/* Add (sign 1) the crossings of a flow to link_load, or subtract them (sign -1). flow: NULL:
+ * nothing to do. */
 static void load_links(const class_layout *c, const ms_flow *flow, int sign) {
     for (int i = 0; flow != NULL && i < flow->count; i++) {
         c->link_load[flow->links[i].link] += sign * flow->links[i].weight;
     }
 }
 
-/* Give flow `f` of phase `p` of every group's plan the load of all of them on each of its links. */
+/* Set the load of flow `f` of phase `p` in every group's plan: the crossings of each of its links
+ * by this flow of all groups. */
 static void load_flow(const class_layout *c, const ms_coll_plan *plans, int groups, int p, int f) {
     for (int g = 0; g < groups; g++) {
         load_links(c, flow_at(&plans[g], p, f), 1);
@@ -72,6 +79,7 @@ static void load_flow(const class_layout *c, const ms_coll_plan *plans, int grou
     }
 }
 
+/* Set the loads of all flows of all groups' plans. */
 static void load_class(const class_layout *c, const ms_coll_plan *plans, int groups) {
     int phases = groups > 1 ? most_phases(plans, groups) : 0;
     for (int p = 0; p < phases; p++) {
@@ -81,6 +89,8 @@ static void load_class(const class_layout *c, const ms_coll_plan *plans, int gro
     }
 }
 
+/* Make the plans of all groups, each by itself. is_coarse: as in ms_coll_request. Returns
+ * MS_E_INPUT, reported, if no algorithm lays the collective out. */
 static ms_status build_plans(const class_layout *c, bool is_coarse, ms_coll_plan *plans) {
     ms_coll_request first = *c->first;
     first.is_coarse = is_coarse;
@@ -92,7 +102,8 @@ static ms_status build_plans(const class_layout *c, bool is_coarse, ms_coll_plan
     return status;
 }
 
-/* Whether two groups are laid out in the same phases, with flows of the same kinds. */
+/* Whether two groups' plans have the same algorithm, protocol and phases, with flows of the same
+ * kinds in the same order. */
 static bool has_same_flows(const ms_coll_plan *a, const ms_coll_plan *b) {
     bool is_same = a->algorithm == b->algorithm && a->protocol == b->protocol &&
                    a->phase_count == b->phase_count;
@@ -105,6 +116,7 @@ static bool has_same_flows(const ms_coll_plan *a, const ms_coll_plan *b) {
     return is_same;
 }
 
+/* Whether the plans of all groups have the same flows. */
 static bool have_same_flows(const ms_coll_plan *plans, int groups) {
     for (int g = 1; g < groups; g++) {
         if (!has_same_flows(&plans[0], &plans[g])) {
@@ -114,13 +126,14 @@ static bool have_same_flows(const ms_coll_plan *plans, int groups) {
     return true;
 }
 
+/* Whether a flow of a plan has an identity. */
 static bool is_of_kind(const ms_coll_plan *plan, const ms_flow *flow, flow_kind kind) {
     return plan->algorithm == kind.algorithm && plan->protocol == kind.protocol &&
            flow->kind == kind.kind;
 }
 
-/* Enter the kinds of a group's flows in phase `p` that are not among the `count` in the list yet.
- * Returns how many there are then. */
+/* Append the identities of a group's flows in phase `p` that are not in the list yet. count: length
+ * of the list. Returns its new length. */
 static int list_kinds(const ms_coll_plan *plan, int p, flow_kind *kinds, int count) {
     for (int f = 0; f < flows_in(plan, p); f++) {
         const ms_flow *flow = &plan->phases[p].flows[f];
@@ -135,7 +148,8 @@ static int list_kinds(const ms_coll_plan *plan, int p, flow_kind *kinds, int cou
     return count;
 }
 
-/* Give a group a place for each of `count` kinds in phase `p`, empty where it has no such flow. */
+/* Rearrange a group's flows in phase `p`: one flow for each of `count` identities, in their order;
+ * an empty one where the group has no such flow. */
 static ms_status place_flows(const class_layout *c, ms_coll_plan *plan, int p,
                              const flow_kind *kinds, int count) {
     ms_flow *flows = MS_NEW(c->arena, ms_flow, count);
@@ -154,7 +168,8 @@ static ms_status place_flows(const class_layout *c, ms_coll_plan *plan, int p,
     return MS_OK;
 }
 
-/* Give every group that has a phase `p` a place for each kind of flow that any group has in it. */
+/* Give all groups the same flows in phase `p`: one for every identity that a flow of any group has
+ * in this phase. Groups without this phase stay as they are. */
 static ms_status align_flows(const class_layout *c, ms_coll_plan *plans, int groups, int p) {
     int all = 0;
     int count = 0;
@@ -174,10 +189,14 @@ static ms_status align_flows(const class_layout *c, ms_coll_plan *plans, int gro
     return status;
 }
 
-/* Whether on links of a group's plan the flows of phase `p` carry less than all groups bring, as
- * others cross them with flows of a kind that this group has elsewhere. */
+/* Whether the loads of a group's flows in phase `p` miss crossings of their links by other groups.
+ * This is so where another group crosses such a link with a flow of a kind that this group has only
+ * on other links. link_load: at the call, the crossings by all flows of the phase in all groups;
+ * the same afterwards. */
 static bool lacks_load(const class_layout *c, const ms_coll_plan *plan, int p) {
     bool lacks = false;
+    /* subtract the loads that the group's flows have, look for crossings left over, and add them
+     * again */
     for (int sign = -1; sign <= 1; sign += 2) {
         for (int f = 0; f < flows_in(plan, p); f++) {
             const ms_flow *flow = &plan->phases[p].flows[f];
@@ -195,8 +214,9 @@ static bool lacks_load(const class_layout *c, const ms_coll_plan *plan, int p) {
     return lacks;
 }
 
-/* Whether each group's loaded plan tells what all groups bring, which steps ask for: their messages
- * are of several kinds where a flow fidelity has one flow. */
+/* Whether the loads in each group's plan count all crossings of its links by all groups. In
+ * fidelity `flow`, a collective other than an all-to-all has one flow, and they do. In fidelity
+ * `step`, messages are of several kinds, and the loads of one flow may miss others. */
 static bool tells_all_load(const class_layout *c, const ms_coll_plan *plans) {
     bool lacks = false;
     for (int p = 0; p < plans[0].phase_count && c->groups > 1 && !lacks; p++) {
@@ -217,8 +237,10 @@ static bool tells_all_load(const class_layout *c, const ms_coll_plan *plans) {
     return !lacks;
 }
 
-/* Make the plans of all groups with the same flows in the same order, each flow with the load of
- * all groups on its links. */
+/* Make together->plans from together->own: with the same flows in the same order in all groups, and
+ * with loads. Where the groups' own plans have the same flows (and, in fidelity `step`, complete
+ * loads), they are taken as they are. Otherwise, the groups are laid out coarsely, and flows are
+ * rearranged. */
 static ms_status plan_together(const class_layout *c, ms_coll_class *together) {
     together->plans = together->own;
     together->is_even = have_same_flows(together->own, c->groups);
@@ -242,7 +264,8 @@ static ms_status plan_together(const class_layout *c, ms_coll_class *together) {
     return status;
 }
 
-/* Whether a group that is another one moved meets as many others on its links as that one does. */
+/* Whether a group that is a shifted copy of another one has the same loads on its links as the
+ * original. */
 static bool has_same_load(const ms_coll_plan *copy, const ms_coll_plan *original) {
     bool is_same = true;
     for (int p = 0; p < copy->phase_count && is_same; p++) {
@@ -259,8 +282,8 @@ static bool has_same_load(const ms_coll_plan *copy, const ms_coll_plan *original
     return is_same;
 }
 
-/* Find the time of group `g` while the whole class runs.  times_s: [groups], known for the groups
- * before `g` [s]. */
+/* Find the time of group `g` while all groups run: that of its original where the loads are the
+ * same.  times_s: [groups] set for the groups before `g` [s]. */
 static ms_status time_group(const ms_platform *platform, const ms_coll_class *together, int g,
                             double *times_s) {
     const ms_coll_plan *plan = &together->plans[g];
@@ -272,7 +295,8 @@ static ms_status time_group(const ms_platform *platform, const ms_coll_class *to
     return ms_coll_plan_time(platform, plan, &times_s[g]);
 }
 
-/* The group that takes longest while the whole class runs. */
+/* Find the group that takes longest while all groups run, and whether all take equally long, up to
+ * rounding. */
 static ms_status find_slowest(const class_layout *c, ms_coll_class *together) {
     double longest_s = 0.0;
     double *times_s = MS_NEW(c->arena, double, together->groups);
@@ -296,6 +320,8 @@ static ms_status find_slowest(const class_layout *c, ms_coll_class *together) {
     return MS_OK;
 }
 
+/* Lay out a class: plans of each group by itself, plans with the same flows and with loads, and the
+ * slowest group. */
 ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request *first, int groups,
                               // NOLINTNEXTLINE(readability-non-const-parameter): a struct of it
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,

@@ -1,24 +1,28 @@
 /**
  * @file
  * Collectives: (kind, algorithm, GPUs on a platform, bytes) -> phases, each a latency plus flows
- * that run together.
+ * that run at the same time.
  *
- * Pure: knows the platform's routes, not the time. Algorithms are rows of a table
- * (sim/collective/algorithms.md). A ring runs all its edges at the slowest one's pace, so it is one
- * flow over the multiset of the links of all its edges, carrying the bytes one edge carries; so are
- * trees. The messages of an all-to-all wait for nobody: those of one kind of route are one flow
- * (sim/collective/route_kinds.md).
+ * Pure: knows the platform's routes, and no simulated time. Algorithms are rows of a table
+ * (sim/collective/algorithms.md). All edges of a ring run at the rate of the slowest edge, so a
+ * ring is one flow over the multiset of the links of all its edges, with the bytes that one edge
+ * carries; trees are likewise. The messages of an all-to-all do not wait for each other: those of
+ * one kind of route are one flow (sim/collective/route_kinds.md).
  *
- * Nouns of the room `collective`, and what the same words mean elsewhere:
- * - algorithm: how a collective is carried out (ring, tree, NVLS, ...); protocol: how NCCL cuts up
- *   the bytes (LL, LL128, Simple); channel: NCCL's, which carries a share of the bytes.
+ * Terms of the folder `collective`, and what the same words mean elsewhere:
+ * - algorithm: how a collective is carried out (ring, tree, NVLS, ...); protocol: how NCCL sends
+ * the bytes (LL, LL128, Simple); channel: one of NCCL's parallel rings or trees, with a share of
+ * the bytes.
  * - plan: a collective laid out on a platform, in phases. In model: the segments of a pass.
- * - phase: flows that run at once, then a latency.
- * - flow: transfers that share one rate, over a multiset of links; load: all crossings of a link.
- * - message: what one GPU sends another; its kind: what its route crosses.
- * - half route: the links of a route before its turn, or behind it. In model: half of a layer.
- * - class: the same collective in several groups at once; original: a group that was laid out by
- *   itself, and whose plan shifted copies reuse.
+ * - phase: flows that run at the same time, then a latency.
+ * - flow: transfers with one common rate, over a multiset of links; weight: number of crossings of
+ * a link by one flow; load: the same by all flows that the flow stands for.
+ * - message: what one GPU sends to another; its kind: the capacities and tiers of the links on its
+ * route.
+ * - half route: the links of a route before its turn (its topmost switch), or after it. In model:
+ * half of a layer.
+ * - class: the same collective in several groups at the same time; original: a group that was laid
+ * out by itself, and whose plan its shifted copies reuse.
  * - step: one round of messages of an algorithm. Elsewhere: an optimizer step.
  */
 #ifndef MESHSIM_COLLECTIVE_H
@@ -34,11 +38,12 @@
 #include "base/status.h"
 #include "cluster/platform/platform.h"
 
-/** Members that an all-to-all may have: where every pair of them is a route, and where routes are
- * made of halves (ms_platform_rails). */
+/** Maximum number of members of an all-to-all: where every pair of them has a route of its own, and
+ * where routes consist of halves (ms_platform_rails). */
 enum { MS_PAIRWISE_MEMBERS_MAX = 4096, MS_EXCHANGE_MEMBERS_MAX = 131072 };
 
-/** Algorithms of collectives. The numbers stand in operation graphs: append, never renumber. */
+/** Algorithms of collectives. The numbers are stored in operation graphs: append, never renumber.
+ */
 typedef enum ms_coll_algorithm {
     MS_ALGORITHM_AUTO = 0, /**< ms_coll_choose decides */
     MS_ALGORITHM_RING = 1,
@@ -55,7 +60,7 @@ typedef enum ms_coll_algorithm {
     MS_ALGORITHM_MAX = 255,
 } ms_coll_algorithm;
 
-/** How NCCL cuts bytes up to send them. The numbers stand in operation graphs. */
+/** NCCL's protocols. The numbers are stored in operation graphs. */
 typedef enum ms_protocol {
     MS_PROTOCOL_AUTO = 0, /**< ms_coll_choose decides; of a plan: nothing was decided, as there is
                              no library */
@@ -64,8 +69,8 @@ typedef enum ms_protocol {
     MS_PROTOCOL_SIMPLE = 3,
 } ms_protocol;
 
-/** Whose communicator a message between two stages travels in. NCCL gives each peer of a
- * communicator equally many channels, so that its farthest peer decides for all.
+/** The communicator of a message between two pipeline stages. NCCL gives each peer of a
+ * communicator equally many channels, so that the farthest peer decides for all.
  *  Source: NVIDIA/nccl, src/graph/paths.cc (ncclTopoComputeP2pChannelsPerPeer); PyTorch,
  * ProcessGroupNCCL (sends and receives of a batch take the group's communicator, others one of
  * their two ranks). */
@@ -75,32 +80,32 @@ typedef enum ms_message_comm {
     MS_MESSAGES_WORLD,    /**< the communicator of all ranks of the job */
 } ms_message_comm;
 
-/** A link a flow crosses. */
+/** A link that a flow crosses. */
 typedef struct ms_flow_link {
-    int32_t link;   /**< platform link */
-    int32_t weight; /**< how often the flow crosses it, >= 1 */
-    int32_t load;   /**< how often all flows that this flow stands for cross the link; equal to
-                       `weight` when built */
+    int32_t link;   /**< number of the link on the platform */
+    int32_t weight; /**< number of crossings of the link by the flow, >= 1 */
+    int32_t load; /**< number of crossings by all flows that this flow stands for; equal to `weight`
+                     unless the flow is part of a class */
 } ms_flow_link;
 
-/** One fluid transfer: equal messages that are alike in what they cross, or the edges of rings, all
- * at the same rate. */
+/** One fluid transfer with one rate: equal messages of one kind of route, or all edges of rings or
+ * trees. */
 typedef struct ms_flow {
-    double bytes;        /**< load on each link of the route, for each crossing: the messages'
-                            bytes times `slowness` [B] */
+    double bytes; /**< bytes that each crossing puts on a link: those of a message times `slowness`
+                     [B] */
     double slowness;     /**< time on the links over the time of the messages' bytes at full
                             bandwidth, >= 1: a protocol or kind of traffic reaches only a share of
                             the bandwidth, or the busiest member sets the time; 0: as 1 */
     ms_flow_link *links; /**< [count], sorted by link; empty: nothing on the way is limited */
     int count;
-    uint64_t kind; /**< tells the flows of a phase apart, and is the same for flows that are alike
-                      in groups that are; 0 where there is one */
+    uint64_t kind; /**< identity of the flow in its phase: the same for corresponding flows of
+                      groups that are laid out alike; 0 where the phase has one flow */
 } ms_flow;
 
-/** Flows that run together, then a latency. */
+/** Flows that run at the same time, then a latency. */
 typedef struct ms_phase {
-    double latency_s;
-    ms_flow *flows; /**< [count] */
+    double latency_s; /**< after the last flow [s] */
+    ms_flow *flows;   /**< [count] */
     int count;
 } ms_phase;
 
@@ -115,11 +120,11 @@ typedef struct ms_coll_plan {
     int tier;         /**< outermost tier crossed; -1 for one member */
     ms_phase *phases; /**< [phase_count] */
     int phase_count;  /**< 0 for one member */
-    int copy_of;      /**< of ms_coll_plans_build: 1 + the group of which this one is a moved copy,
-                         which takes as long alone on the links; 0: of none */
+    int copy_of;      /**< set by ms_coll_plans_build: 1 + index of the group of which this one is a
+                         shifted copy, which takes as long alone on the links; 0: no copy */
 } ms_coll_plan;
 
-/** Whether a phase is the one before it once more: its flows are the very same. */
+/** Whether a phase repeats the phase before: both share one list of flows. */
 static inline bool ms_coll_phase_is_again(const ms_coll_plan *plan, int phase) {
     return phase > 0 && plan->phases[phase].flows == plan->phases[phase - 1].flows;
 }
@@ -129,19 +134,19 @@ typedef struct ms_coll_request {
     ms_coll_kind kind;
     ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or that of a row of the kind */
     ms_protocol protocol;        /**< MS_PROTOCOL_AUTO; others need a library */
-    const int
-        *gpus;     /**< [members] platform GPUs in group order, no repeats; for p2p source first */
-    int members;   /**< >= 1; 2 for p2p */
-    double size_B; /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
-                      all-gather its output [B] */
-    double choice_B; /**< bytes that algorithm, protocol and latency are found for; 0: size_B [B] */
-    double intra_node_B;   /**< all-to-all where a copy crosses to a node once, on its own rail, and
-                              is forwarded inside it: full buffer among the members of a node, while
-                              size_B is that between nodes; 0: every pair of members exchanges [B] */
-    bool leaves_node;      /**< p2p: its communicator has members on other nodes than the two */
-    double load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, its time
-                              counts; 0: 1 */
-    bool is_stepped;       /**< lay every step out by itself, for fidelity `step` */
+    const int *gpus; /**< [members] platform GPUs in group order, no repeats; p2p: source first */
+    int members;     /**< >= 1; 2 for p2p */
+    double size_B;   /**< full buffer, >= 0: all-reduce its message, reduce-scatter its input,
+                        all-gather its output [B] */
+    double choice_B; /**< bytes by which algorithm, protocol, latency are chosen; 0: size_B [B] */
+    double intra_node_B; /**< > 0: an all-to-all in which a copy crosses to each node once, on its
+                            own rail, and is forwarded inside the node; bytes of the full buffer
+                            that is forwarded among the members of a node, while size_B is that
+                            between nodes. 0: every member sends to every other one [B] */
+    bool leaves_node;    /**< p2p: its communicator has members on other nodes than its two GPUs */
+    double load_imbalance; /**< all-to-all: bytes of the busiest member, which decides the time,
+                              over the mean; 0: 1 */
+    bool is_stepped;       /**< lay out every step as a phase, for fidelity `step` */
     bool is_coarse;        /**< all-to-all: tell messages apart by their outermost tier only;
                               stepped: do not tell them apart */
 } ms_coll_request;

@@ -1,3 +1,7 @@
+/* Collects the routes of a flow and counts how often each link is crossed, for plans whose messages
+ * all run at one rate, such as the edges of rings and trees. An algorithm adds its routes one by
+ * one (ms_crossings_add) and then makes a plan of one phase with one flow over all links of these
+ * routes (ms_crossings_plan). */
 #include "collective/crossings.h"
 
 #include <math.h>
@@ -24,6 +28,9 @@ double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
     return ms_crossings_add_weighted(crossings, source, destination, 1);
 }
 
+/* Add the route from one GPU to another, taken by `weight` messages, and return its latency. One
+ * entry per link of the route is appended; entries of the same link are merged in
+ * ms_crossings_plan. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
     const ms_platform *platform = crossings->platform;
     ms_route route;
@@ -46,12 +53,14 @@ double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destin
     return latency_s;
 }
 
+/* Order of two links for qsort: ascending by number. */
 static int by_link(const void *a, const void *b) {
     int32_t x = ((const ms_flow_link *)a)->link;
     int32_t y = ((const ms_flow_link *)b)->link;
     return (x > y) - (x < y);
 }
 
+/* Insertion sort by link number, faster than qsort for short lists. */
 static void sort_short(ms_flow_link *links, size_t count) {
     for (size_t i = 1; i < count; i++) {
         ms_flow_link link = links[i];
@@ -63,8 +72,9 @@ static void sort_short(ms_flow_link *links, size_t count) {
     }
 }
 
+/* Sort the links of a flow by number, by insertion or by qsort, whichever is faster. */
 void ms_flow_links_sort(ms_flow_link *links, size_t count) {
-    enum { SHORT = 24 }; /* links of a message or of a small group */
+    enum { SHORT = 24 }; /* as many as a message or a small group has */
     if (count <= SHORT) {
         sort_short(links, count);
     } else {
@@ -72,8 +82,10 @@ void ms_flow_links_sort(ms_flow_link *links, size_t count) {
     }
 }
 
-/* Add up crossings of the same link in place, in a table of all links of the platform. */
-static int add_up_in_table(ms_flow_link *all, size_t count, int32_t *weights, int links) {
+/* Merge the crossings of each link into one entry, in place, with a table of all links of the
+ * platform. weights: [links] zeros. links: number of the platform's links. Returns the number of
+ * different links. */
+static int merge_in_table(ms_flow_link *all, size_t count, int32_t *weights, int links) {
     int unique = 0;
     for (size_t i = 0; i < count; i++) {
         weights[all[i].link] += all[i].weight;
@@ -86,15 +98,16 @@ static int add_up_in_table(ms_flow_link *all, size_t count, int32_t *weights, in
     return unique;
 }
 
-/* Add up crossings of the same link in place, by links in order; returns how many links there are.
- * Crossings that are many for the platform's links are added up in a table, which takes less time
- * than a sort. */
-static int add_up(const ms_crossings *crossings, ms_flow_link *all, size_t count) {
+/* Merge the crossings of each link into one entry, in place, in ascending order of links. Returns
+ * the number of different links. More crossings than an eighth of the platform's links are added up
+ * in a table, which takes less time than a sort; if there is no memory for the table, they are
+ * sorted, too. */
+static int merge_crossings(const ms_crossings *crossings, ms_flow_link *all, size_t count) {
     int unique = 0, links = crossings->platform->link_count;
     ms_vector table;
     ms_vector_init(&table, sizeof(int32_t));
     if (count > (size_t)links / 8 && ms_vector_add(&table, NULL, (size_t)links) != NULL) {
-        unique = add_up_in_table(all, count, table.data, links);
+        unique = merge_in_table(all, count, table.data, links);
         ms_vector_release(&table);
         return unique;
     }
@@ -109,13 +122,14 @@ static int add_up(const ms_crossings *crossings, ms_flow_link *all, size_t count
     return unique;
 }
 
-/* Every link once, sorted, with how often it is crossed. */
-static ms_status merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow) {
+/* Set the links of a flow: every link that was crossed, once, in ascending order, with its number
+ * of crossings. */
+static ms_status set_flow_links(ms_crossings *crossings, ms_arena *arena, ms_flow *flow) {
     if (crossings->links.failed) {
         return MS_E_NOMEM;
     }
     ms_flow_link *all = crossings->links.data;
-    int count = add_up(crossings, all, crossings->links.count);
+    int count = merge_crossings(crossings, all, crossings->links.count);
     ms_flow_link *links = MS_NEW(arena, ms_flow_link, count);
     if (links == NULL) {
         return MS_E_NOMEM;
@@ -129,6 +143,8 @@ static ms_status merge(ms_crossings *crossings, ms_arena *arena, ms_flow *flow) 
     return MS_OK;
 }
 
+/* Make a plan of one phase with one flow over all routes added. The one flow puts crossing_B on
+ * every crossing, times the slowness of the protocol. */
 ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double latency_s,
                             ms_arena *arena, ms_coll_plan *plan) {
     ms_phase *phase = MS_NEW(arena, ms_phase, 1);
@@ -137,7 +153,7 @@ ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double l
         return MS_E_NOMEM;
     }
     *flow = (ms_flow){.bytes = crossing_B * crossings->slowness, .slowness = crossings->slowness};
-    ms_status status = merge(crossings, arena, flow);
+    ms_status status = set_flow_links(crossings, arena, flow);
     if (status != MS_OK) {
         return status;
     }
@@ -148,6 +164,7 @@ ms_status ms_crossings_plan(ms_crossings *crossings, double crossing_B, double l
     return MS_OK;
 }
 
+/* Colour of a link: a hash of its capacity and tier. */
 uint64_t ms_link_colour(const ms_platform *platform, int link) {
     ms_link_info info = ms_platform_link(platform, link);
     uint64_t bits = 0;

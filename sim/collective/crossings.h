@@ -1,4 +1,5 @@
-/* The links that the routes of one flow cross, counted while routes are added. */
+/* Collects the routes of one flow: counts how often each link is crossed, and makes the flow from
+ * the counts. */
 #ifndef MS_COLLECTIVE_CROSSINGS_H
 #define MS_COLLECTIVE_CROSSINGS_H
 
@@ -6,29 +7,31 @@
 #include "collective/all_to_all.h"
 #include "collective/collective.h"
 
+/* Routes added so far. Begin with ms_crossings_init. */
 typedef struct ms_crossings {
     const ms_platform *platform;
-    ms_vector links;    /* of ms_flow_link, one per crossing until merged */
-    double node_step_s; /* taken off the latency of every route inside a node, and between nodes */
-    double net_step_s;
+    ms_vector links;      /* of ms_flow_link, one per crossing until merged */
+    double node_step_s;   /* subtracted from the latency of every route inside a node [s] */
+    double net_step_s;    /* subtracted from the latency of every route between nodes [s] */
     double slowness;      /* of the flow, as in ms_flow */
-    double latency_sum_s; /* over all routes added */
-    double latency_max_s; /* of the slowest route, at least 0 */
+    double latency_sum_s; /* sum over all routes added, after the subtraction [s] */
+    double latency_max_s; /* maximum over all routes added, at least 0 [s] */
     int routes;           /* routes added so far */
-    int tier;             /* outermost crossed, -1 none */
-    bool is_stepped;      /* messages are kept, for plans of fidelity `step` */
-    bool is_coarse;       /* they need not be told apart */
-    ms_vector messages;   /* of ms_message, those of routes that were added */
+    int tier;             /* outermost tier crossed; -1: none */
+    bool is_stepped;      /* keep a message per route, for plans of fidelity `step` */
+    bool is_coarse;       /* plans need not tell these messages apart (ms_coll_request.is_coarse) */
+    ms_vector messages;   /* of ms_message, one per route added; empty unless is_stepped */
 } ms_crossings;
 
-/* request: decides whether messages are kept; NULL: they are not. */
+/* Begin with no routes.  request: its is_stepped and is_coarse are used; NULL: both false.
+ * ms_crossings_release frees the storage. */
 void ms_crossings_init(ms_crossings *crossings, const ms_platform *platform,
                        const ms_coll_request *request);
 void ms_crossings_release(ms_crossings *crossings);
-/* Add the route from one GPU to another.  Returns its latency [s]. Memory failures show up in
- * ms_crossings_plan. */
+/* Add the route from one GPU to another.  Returns its latency after the subtraction of the step
+ * [s], which may be negative. If memory runs out, ms_crossings_plan reports it. */
 double ms_crossings_add(ms_crossings *crossings, int source, int destination);
-/* Add the links of a route that is crossed `weight` >= 1 times. */
+/* ms_crossings_add for a route that `weight` >= 1 messages take. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight);
 /* Make a plan of one phase: one flow over the routes added, whose messages put `crossing_B` [B] on
  * each crossing, and a latency [s] after it.  *plan: gets its tier and phases, in `arena`. Returns

@@ -1,4 +1,5 @@
-/* Messages straight from source to destination. */
+/* Lays out messages that go directly from source to destination: point-to-point messages
+ * (ms_p2p_plan) and all-to-alls (ms_exchange_plan). */
 #include <math.h>
 
 #include "collective/algorithms.h"
@@ -6,8 +7,8 @@
 #include "collective/nccl.h"
 #include "collective/route_kinds.h"
 
-/* How many times longer a message holds its links than at full bandwidth, because NCCL's channels
- * to the peer carry less than the links. */
+/* Factor, at least 1, by which a message takes longer than at the full bandwidth of its links,
+ * because NCCL's channels to the peer carry less (ms_flow.slowness). */
 static double message_slowness(const ms_platform *platform, const ms_coll_request *request) {
     ms_route route;
     int tier = 0;
@@ -17,6 +18,8 @@ static double message_slowness(const ms_platform *platform, const ms_coll_reques
     return isfinite(links_Bps) && links_Bps > channels_Bps ? links_Bps / channels_Bps : 1.0;
 }
 
+/* Lay out one message: a flow over its route, then the latency of the route and the library's
+ * overhead. */
 ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
     ms_crossings crossings;
@@ -30,12 +33,15 @@ ms_status ms_p2p_plan(const ms_platform *platform, const ms_coll_request *reques
     return status;
 }
 
-/* Messages that may cross one link, at most: from inside a domain to all outside of it. */
+/* Upper bound of the number of messages that cross one link in an all-to-all of so many members:
+ * for any domain (node, unit, pod), all messages from its members to all others. With it, counts of
+ * crossings are known to fit in 32 bits. */
 static int64_t most_crossings(const ms_platform *platform, int64_t members) {
     int64_t most = members;
     for (int t = 0; t < platform->tier_count; t++) {
         int64_t inside = ms_platform_domain(platform, t);
         if (inside < ms_platform_gpus(platform)) {
+            /* inside * (members - inside) is largest for half of the members */
             inside = inside < members / 2 ? inside : members / 2;
             int64_t crossings = inside * (members - inside);
             most = crossings > most ? crossings : most;
@@ -44,6 +50,8 @@ static int64_t most_crossings(const ms_platform *platform, int64_t members) {
     return most;
 }
 
+/* Whether an all-to-all has few enough members: up to 4096 with a route per pair; up to 131072
+ * where messages are counted by halves of routes, if the counts fit in 32 bits. */
 bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *request) {
     int64_t members = request->members;
     if (members <= MS_PAIRWISE_MEMBERS_MAX) {
@@ -54,6 +62,7 @@ bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *req
            most_crossings(platform, members) <= INT32_MAX;
 }
 
+/* Lay out an all-to-all. All messages run in one phase, folded into flows by kinds of routes. */
 ms_status ms_exchange_plan(const ms_platform *platform, const ms_coll_request *request,
                            ms_arena *arena, ms_coll_plan *plan) {
     ms_exchange exchange;

@@ -1,4 +1,9 @@
-/* Progressive filling.  Source: Bertsekas, Gallager, Data Networks, 2nd ed., section 6.5.2. */
+/* Max-min fair sharing of links by flows (ms_fluid_run), by progressive filling: the link that
+ * leaves its flows the lowest rate (the bottleneck) fixes the rate of all its flows; their share is
+ * subtracted from all links that they cross; and so on, until every flow has a rate. When a flow
+ * ends, rates are found anew. A use is the crossing of one link by one flow, with a weight: the
+ * capacity that a rate of 1 takes.  Source: Bertsekas, Gallager, Data Networks, 2nd ed., section
+ * 6.5.2. */
 #include "collective/fluid.h"
 
 #include <math.h>
@@ -7,41 +12,44 @@
 
 #include "base/arena.h"
 
-/* Flows that have this share of their bytes left, or less, have ended: what rounding leaves. */
+/* A flow with at most this share of its bytes left has ended; the rest is rounding. */
 #define REST 1e-13
 
-/* A link while rates are given out. */
+/* A link while rates are found. */
 typedef struct fluid_link {
     double capacity_Bps;
-    double left_Bps; /* of the capacity, not given to flows whose rate is known */
-    double weight;   /* of the flows under way whose rate is not known */
-    int flows;       /* that cross it */
+    double left_Bps; /* capacity not taken by flows whose rate is known */
+    double weight;   /* sum over the running flows whose rate is not known */
+    int flows;       /* number of flows that cross the link */
 } fluid_link;
 
+/* A run of the fluid model. */
 typedef struct fluid_state {
     const ms_fluid_flow *flows;
     int count;
-    double *left_B; /* [count] of each flow; 0: it has ended */
-    double *rate;   /* [count] below 0: not known yet */
-    int32_t *at;    /* [uses] index into links of each use, flow after flow */
-    int *first;     /* [count] of each flow's uses */
+    double *left_B; /* [count] bytes left of each flow; 0: it has ended */
+    double *rate;   /* [count] rate of each flow; below 0: not known yet */
+    int32_t *at;    /* [uses] index into `links` of each use, flow after flow */
+    int *first;     /* [count] index into `at` of each flow's first use */
     fluid_link *links;
     int link_count;
 } fluid_state;
 
-/* Number of a link that uses name, and the use that does. */
+/* A use: the number that the caller gives its link, and the index of the use. */
 typedef struct named_use {
     int32_t link;
     int32_t use;
 } named_use;
 
+/* Order of two uses for qsort: ascending by link. */
 static int by_link(const void *a, const void *b) {
     int32_t x = ((const named_use *)a)->link;
     int32_t y = ((const named_use *)b)->link;
     return (x > y) - (x < y);
 }
 
-/* Number the links in use from 0. */
+/* Number the links in use from 0, and fill in `first`, `at` and link_count. named: [uses] scratch.
+ */
 static void number_links(fluid_state *s, named_use *named) {
     size_t next = 0;
     for (int f = 0; f < s->count; f++) {
@@ -58,6 +66,8 @@ static void number_links(fluid_state *s, named_use *named) {
     }
 }
 
+/* Allocate and fill in the state: all flows at their start, rates not known. Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status prepare(fluid_state *s, ms_arena *scratch) {
     int uses = 0;
     for (int f = 0; f < s->count; f++) {
@@ -86,6 +96,7 @@ static ms_status prepare(fluid_state *s, ms_arena *scratch) {
     return MS_OK;
 }
 
+/* Time of a flow that has its links for itself [s]. */
 static double time_alone(const ms_fluid_flow *flow) {
     double time_s = 0.0;
     for (int u = 0; u < flow->count; u++) {
@@ -94,7 +105,8 @@ static double time_alone(const ms_fluid_flow *flow) {
     return time_s;
 }
 
-/* A flow that shares no link takes its time alone, to the last bit. */
+/* End all flows that share no link, at their time alone. This gives such a flow exactly the time
+ * that it has as the only flow of a phase. Sets the ends of all other flows to 0. */
 static void end_private_flows(fluid_state *s, double *end_s_out) {
     for (int f = 0; f < s->count; f++) {
         bool is_private = true;
@@ -109,6 +121,8 @@ static void end_private_flows(fluid_state *s, double *end_s_out) {
     }
 }
 
+/* Begin progressive filling: no rate is known, all links have their full capacity, and the weight
+ * of a link is the sum over the running flows that cross it. */
 static void begin_sharing(fluid_state *s) {
     for (int i = 0; i < s->link_count; i++) {
         s->links[i].left_Bps = s->links[i].capacity_Bps;
@@ -122,8 +136,9 @@ static void begin_sharing(fluid_state *s) {
     }
 }
 
-/* The link that leaves the flows of unknown rate the least, -1: there are no such flows.
- * *share: what the link before left them, then what this one does; rounding never lets it fall. */
+/* The bottleneck: the link that leaves the lowest rate to its flows of unknown rate; -1: there are
+ * no such flows. *share: the rate of the bottleneck before; becomes that of this one. In exact
+ * arithmetic it never falls, so it is kept from falling by rounding. */
 static int find_bottleneck(const fluid_state *s, double *share) {
     double least = INFINITY;
     int narrowest = -1;
@@ -142,8 +157,9 @@ static int find_bottleneck(const fluid_state *s, double *share) {
     return narrowest;
 }
 
-/* Give a rate to every flow under way that crosses `link` and has none. */
-static void settle(fluid_state *s, int link, double rate) {
+/* Fix the rate of every running flow that crosses a link and has no rate yet, and subtract its
+ * share from all its links. */
+static void fix_rates(fluid_state *s, int link, double rate) {
     for (int f = 0; f < s->count; f++) {
         const ms_fluid_flow *flow = &s->flows[f];
         bool crosses = false;
@@ -162,16 +178,18 @@ static void settle(fluid_state *s, int link, double rate) {
     }
 }
 
+/* Find the rates of all running flows. */
 static void share_links(fluid_state *s) {
     double rate = 0.0;
     begin_sharing(s);
     for (int link = find_bottleneck(s, &rate); link >= 0; link = find_bottleneck(s, &rate)) {
-        settle(s, link, rate);
+        fix_rates(s, link, rate);
     }
 }
 
-/* Let time pass until the next flow ends. Returns whether one did. */
-static bool pass_time(fluid_state *s, double *now_s, double *end_s_out) {
+/* Advance time to the end of the next flow, or of several at once. Returns false if no flow is
+ * running. */
+static bool advance_to_next_end(fluid_state *s, double *now_s, double *end_s_out) {
     double step_s = INFINITY;
     for (int f = 0; f < s->count; f++) {
         if (s->left_B[f] > 0.0) {
@@ -194,6 +212,8 @@ static bool pass_time(fluid_state *s, double *now_s, double *end_s_out) {
     return true;
 }
 
+/* Find the ends of flows that all start at 0 and share links by max-min fairness. After each end of
+ * a flow, the rates of the others are found anew. */
 ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out) {
     if (count == 1) {
         end_s_out[0] = time_alone(flows);
@@ -210,12 +230,13 @@ ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out)
     bool is_running = status == MS_OK;
     while (is_running) {
         share_links(&s);
-        is_running = pass_time(&s, &now_s, end_s_out);
+        is_running = advance_to_next_end(&s, &now_s, end_s_out);
     }
     ms_arena_release(&scratch);
     return status;
 }
 
+/* Find the max-min fair rates of flows while all of them run. */
 ms_status ms_fluid_rates(const ms_fluid_flow *flows, int count, double *rate_Bps_out) {
     ms_arena scratch;
     fluid_state s = {.flows = flows, .count = count};

@@ -1,10 +1,10 @@
 /**
  * @file
- * Transfers that start together and share links by max-min fairness, with nothing else on the
- * links.
+ * Fluid model: flows that start at the same time and share links by max-min fairness, with nothing
+ * else on the links.
  *
- * The closed form behind a phase of several flows; one that shares links with other phases is
- * SimGrid's.
+ * Gives the time of a phase of several flows that runs alone. Phases that share links with other
+ * phases are simulated by SimGrid.
  */
 #ifndef MESHSIM_FLUID_H
 #define MESHSIM_FLUID_H
@@ -13,15 +13,14 @@
 
 #include "base/status.h"
 
-/** A link on the way of a flow. */
+/** A use: the crossing of a link by a flow. */
 typedef struct ms_fluid_use {
-    int32_t link;        /**< what tells links apart */
-    int32_t weight;      /**< how much of it a rate of 1 takes, >= 1 */
-    double capacity_Bps; /**< of the link, the same in all uses of it, > 0 and finite */
+    int32_t link;        /**< any number that identifies the link */
+    int32_t weight;      /**< capacity that a rate of 1 takes, >= 1 */
+    double capacity_Bps; /**< of the link, the same in all its uses, > 0 and finite [B/s] */
 } ms_fluid_use;
 
-/** Time that a link needs for what `bytes` [B] at a rate of 1 send over it, with nothing else [s].
- */
+/** Time that a link needs for a flow of `bytes` [B], with nothing else on the link [s]. */
 static inline double ms_fluid_use_time_s(double bytes, const ms_fluid_use *use) {
     return bytes * use->weight / use->capacity_Bps;
 }
@@ -33,13 +32,14 @@ typedef struct ms_fluid_flow {
     int count;
 } ms_fluid_flow;
 
-/** When each of `count` flows that start together ends [s].
- *  Every flow has the largest rate that takes nothing from one with a smaller rate; when one ends
- *  the others share what it leaves.  end_s_out: [count].  Returns MS_OK; MS_E_NOMEM (not reported).
+/** Find the ends of `count` flows that all start at 0.
+ *  Rates are max-min fair: no flow can have a higher rate without lowering that of a flow with the
+ * same or a lower rate. When a flow ends, the others share the capacity that it leaves. end_s_out:
+ * [count] end of each flow [s].  Returns MS_OK; MS_E_NOMEM (not reported).
  *  A single flow in O(uses); several in O(count^2 uses) at most. */
 ms_status ms_fluid_run(const ms_fluid_flow *flows, int count, double *end_s_out);
 
-/** Rates of `count` flows while all of them are under way, as in ms_fluid_run.
+/** Find the rates of `count` flows while all of them run, as in ms_fluid_run.
  *  rate_Bps_out: [count]; INFINITY for a flow without uses.  Returns MS_OK; MS_E_NOMEM (not
  * reported).  O(count uses) for each link that holds flows back. */
 ms_status ms_fluid_rates(const ms_fluid_flow *flows, int count, double *rate_Bps_out);

@@ -1,19 +1,24 @@
+/* Sorts the members of a group by node (ms_node_order_find), for the algorithms that treat the
+ * members of a node together, and finds the number of channels: NCCL's parallel rings or trees,
+ * which carry a share of the bytes each. */
 #include "collective/group_nodes.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* A member of a group: its node, and its place in the group. */
+/* A member of a group: its node, its index in the group, and its GPU. */
 typedef struct member {
     int node, place, gpu;
 } member;
 
+/* Order of two members for qsort: by node, and by index in the group inside a node. */
 static int by_node(const void *a, const void *b) {
     const member *x = a, *y = b;
     return x->node != y->node ? (x->node > y->node) - (x->node < y->node)
                               : (x->place > y->place) - (x->place < y->place);
 }
 
+/* Number of channels of a group (ms_node_order.channels). */
 static int count_channels(const ms_platform *platform, const ms_node_order *order) {
     if (order->count == 1) {
         return platform->tiers[0].is_paired ? 2 * order->runs[0].count : 1;
@@ -25,6 +30,8 @@ static int count_channels(const ms_platform *platform, const ms_node_order *orde
     return platform->tiers[0].is_paired ? 2 * channels : channels;
 }
 
+/* Sort the members of a group by node, into runs of one node each, and find the number of channels.
+ */
 ms_status ms_node_order_find(const ms_platform *platform, const int *gpus, int members,
                              ms_arena *arena, ms_node_order *order_out) {
     ms_node_order order = {.gpus = MS_NEW(arena, int, members),

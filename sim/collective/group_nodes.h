@@ -8,21 +8,23 @@
 #include "base/arena.h"
 #include "cluster/platform/platform.h"
 
-/* The members that sit on one node, in group order. */
+/* The members on one node, in group order. */
 typedef struct ms_node_run {
-    int first;
+    int first; /* index of the first of them in ms_node_order.gpus */
     int count;
 } ms_node_run;
 
-/* A group sorted by node. Across nodes it is laid out in as many channels side by side as the node
- * with the fewest members has members, but not more than a node has NICs: NCCL runs one per NIC. */
+/* A group sorted by node. Between nodes, a collective runs on as many parallel channels as the node
+ * with the fewest members has members, but at most as many as a node has NICs: NCCL runs one
+ * channel per NIC. */
 typedef struct ms_node_order {
     int *gpus;         /* [members] node after node, in group order inside each */
     ms_node_run *runs; /* [count] members of each node */
     int count;         /* nodes */
-    int channels;      /* 1 on a single node with a switch; on a single one wired in pairs twice its
-                          members; between nodes wired in pairs twice as many as between others */
-    bool is_paired;    /* nodes are wired in pairs */
+    int channels;   /* number of channels: between nodes as above; 1 on a single node with a switch.
+                       Where the GPUs of nodes are wired in pairs, twice as many between nodes, and
+                       twice the number of members on a single node */
+    bool is_paired; /* the GPUs of a node are wired in pairs, without a switch */
 } ms_node_order;
 
 /* Sort `members` >= 1 GPUs by node.  *order_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.
@@ -36,11 +38,12 @@ static inline int ms_channels_at_most(double size_B) {
     return (int)fmin(INT_MAX, fmax(1.0, ceil(size_B / 16.0)));
 }
 
-/* The `place`-th member of a node in a channel, which enters the node at the member of its own
- * number. Where nodes are wired in pairs a channel goes through the node in a zigzag, 0, 1, -1, 2,
- * -2, ..., and the second half of the channels in its mirror image, so that with twice as many
- * channels as members each link between two members is crossed equally often.  Source: as for
- * ms_switches_rings (cluster/platform/switches/pairs.c). */
+/* GPU of the `place`-th member of a node along a channel, from 0. Channel c enters the node at its
+ * c-th member, and goes on in group order. Where the GPUs of nodes are wired in pairs, a channel
+ * goes through the node in a zigzag around its first member, 0, 1, -1, 2, -2, ..., and the second
+ * half of the channels in its mirror image, so that with twice as many channels as members each
+ * link between two members is crossed equally often.  Source: as for ms_switches_rings
+ * (cluster/platform/switches/pairs.c). */
 static inline int ms_node_order_gpu(const ms_node_order *order, int node, int channel, int place) {
     const ms_node_run *run = &order->runs[node];
     if (order->is_paired) {

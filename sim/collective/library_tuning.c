@@ -1,9 +1,15 @@
+/* Takes from NCCL's cost model (nccl.h) what a plan needs besides the links: the latency of the
+ * algorithm's steps, the overhead of a call, and the share of the bandwidth that the protocol
+ * reaches. */
 #include "collective/library_tuning.h"
 
 #include <math.h>
 
 #include "collective/nccl.h"
 
+/* Find the library's latencies of a request, and begin the collection of its routes with the
+ * protocol's slowness. Without a protocol there is no library, and nothing is added to the
+ * platform's latencies. */
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out) {
     ms_nccl_comm comm;
@@ -16,8 +22,9 @@ ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *requ
     if (status != MS_OK) {
         return status;
     }
-    /* a platform's latencies are those of a ring step with Simple, which the library's figures
-     * hold: what its links take beyond that, as over long ways, is added to every protocol */
+    /* The model's latency contains one link latency per step, as of a ring step with Simple. Routes
+     * of the platform count only with what they take beyond it, such as long cables; every protocol
+     * pays that. */
     const ms_library *library = platform->library;
     crossings->node_step_s = library->link_step_s[0];
     crossings->net_step_s = library->link_step_s[1];

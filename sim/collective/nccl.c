@@ -1,9 +1,14 @@
-/* NCCL's tuning model. See decision note nccl.md. Source: NVIDIA/nccl, src/graph/tuning.cc. */
+/* NCCL's cost model ("tuning"): predicts latency and bandwidth of a collective for each algorithm
+ * and protocol, from the number of ranks and nodes, and takes the fastest. Bus bandwidth is that of
+ * nccl-tests; algorithm bandwidth is bytes of the buffer per second. A graph is NCCL's set of
+ * channels with the bandwidth that its topology search found. Versions 2.5 to 2.7 and 2.8 to 2.10
+ * have formulas of their own. See decision note nccl.md. Source: NVIDIA/nccl, src/graph/tuning.cc.
+ */
 #include "collective/nccl.h"
 
 #include <math.h>
 
-/* A way to do a collective among a communicator, in the model's words. */
+/* A collective of a communicator with one algorithm and protocol: the input of all formulas. */
 typedef struct nccl_way {
     const ms_platform *platform;
     const ms_nccl_comm *comm;
@@ -11,15 +16,16 @@ typedef struct nccl_way {
     ms_coll_kind kind;
     ms_library_algorithm algorithm;
     ms_library_protocol protocol;
-    int scale;    /* column of limits by number of nodes */
-    double nic_s; /* what the NIC's driver reports as latency of a message */
+    int scale;    /* column of limits by number of nodes: 0 for one, 1 for two, 2 for more */
+    double nic_s; /* latency of a message that the NIC's driver reports [s] */
 } nccl_way;
 
+/* The algorithms of the model and their rows in a library's tables, in NCCL's order: of several
+ * equal times, the first is taken. */
 static const struct {
     ms_coll_algorithm algorithm;
     ms_library_algorithm row;
 } ALGORITHMS[MS_LIBRARY_ALGORITHMS] = {
-    /* the first of several equal times is taken */
     {MS_ALGORITHM_TREE, MS_LIBRARY_TREE},
     {MS_ALGORITHM_RING, MS_LIBRARY_RING},
     {MS_ALGORITHM_COLLNET_DIRECT, MS_LIBRARY_COLLNET_DIRECT},
@@ -41,32 +47,36 @@ static bool is_collnet(const nccl_way *w) {
     return w->algorithm == MS_LIBRARY_COLLNET_DIRECT || w->algorithm == MS_LIBRARY_COLLNET_CHAIN;
 }
 
-/* NCCL 2.5 to 2.10: no aggregated trees, LL at less of a ring, and latencies of their own. */
+/* Whether the formulas are those of NCCL 2.5 to 2.10: without PAT, with lower bandwidth of LL on
+ * rings, and with other latencies. */
 static bool is_old(const nccl_way *w) {
     return w->platform->library->formulas != MS_FORMULAS_2_28;
 }
 
-/* NCCL 2.5 to 2.7, whose limits on bandwidth are mostly of all channels together. */
+/* Whether the formulas are those of NCCL 2.5 to 2.7, whose limits on bandwidth are mostly for all
+ * channels together. */
 static bool is_2_7(const nccl_way *w) {
     return w->platform->library->formulas == MS_FORMULAS_2_7;
 }
 
-/* Whether every node has one member, whose messages go straight to the network. */
+/* Whether every node has one member, so that all messages cross the network. */
 static bool is_spread(const ms_nccl_comm *comm) {
     return comm->ranks == comm->nodes;
 }
 
-/* Whether the network's switches may take part between the nodes of an all-reduce. */
+/* Whether the network's switches can reduce (SHARP) between the nodes of an all-reduce. */
 static bool is_reduced_by_network(const nccl_way *w) {
     return w->platform->has_sharp && is_all_reduce(w) && w->comm->nodes > 1 &&
            (w->comm->has_equal_nodes || is_spread(w->comm));
 }
 
-/* Whether NCCL has such a way. Without switches that reduce between nodes NVLS stays inside one. */
+/* Whether NCCL offers this algorithm and protocol for the collective. Without SHARP in the network,
+ * NVLS works inside one node only. */
 static bool is_offered(const nccl_way *w) {
     const ms_nccl_comm *comm = w->comm;
-    /* flags within the data tell that it is there, so it must not overtake itself; a network's
-     * plug-in then sets NCCL_PROTO for the whole process, also for groups inside a node */
+    /* LL and LL128 mark data as arrived by flags within it, so a network that reorders cannot carry
+     * them. Its plug-in then sets NCCL_PROTO for the whole process, also for groups inside a node.
+     */
     if (w->platform->nics.is_unordered && w->protocol != MS_LIBRARY_SIMPLE) {
         return false;
     }
@@ -82,7 +92,7 @@ static bool is_offered(const nccl_way *w) {
     if (w->algorithm == MS_LIBRARY_PAT) {
         return !is_all_reduce(w) && is_spread(comm) && !is_old(w);
     }
-    if (is_collnet(w)) { /* once there was a chain only */
+    if (is_collnet(w)) { /* 2.5 to 2.7 have the chain only */
         bool is_known = !is_2_7(w) || w->algorithm == MS_LIBRARY_COLLNET_CHAIN;
         return is_known && is_reduced_by_network(w);
     }
@@ -95,8 +105,9 @@ static bool is_offered(const nccl_way *w) {
                 : comm->nodes > 1 && is_all_reduce(w) && comm->has_equal_nodes);
 }
 
-/* Bandwidth of one NVLS channel: the switches reduce and multicast at less than links carry, and an
- * all-reduce does both at once. */
+/* Bus bandwidth of one channel of NVLS or NVLSTree [B/s]: the lowest of NVLink's, at the switches'
+ * efficiency, the network's, and the limit of a tree's channel. An all-reduce reduces and
+ * multicasts at the same time, so it gets twice NVLink's. */
 static double nvls_channel_Bps(const nccl_way *w) {
     const ms_library_generation *g = w->generation;
     double channels = g->channels;
@@ -107,13 +118,15 @@ static double nvls_channel_Bps(const nccl_way *w) {
     if (w->algorithm == MS_LIBRARY_NVLS) {
         return w->comm->nodes == 1 ? intra_Bps : fmin(intra_Bps, w->comm->inter_Bps / channels);
     }
-    /* two nodes send to each other only, each half of a tree in one direction */
+    /* with two nodes, half of a tree's traffic goes in each direction, so the network counts twice
+     */
     double inter_Bps = w->comm->inter_Bps / channels * (w->comm->nodes <= 2 ? 2.0 : 1.0);
     return fmin(fmin(intra_Bps, inter_Bps), g->nvls_tree_Bps[w->scale]);
 }
 
-/* Most that LL carries: on one node by GPU, between nodes by processor, of which the rows of Volta
- * and Ampere stand for Intel's and AMD's. */
+/* Maximum bandwidth of LL [B/s]: on one node by generation of the GPU, between nodes by vendor of
+ * the CPU. NCCL's table has the limits with Intel's CPUs in the row of Volta, and those with AMD's
+ * in the row of Ampere. */
 static double ll_Bps(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     ms_gpu_generation by_cpu =
@@ -121,7 +134,7 @@ static double ll_Bps(const nccl_way *w) {
     return w->scale == 0 ? w->generation->ll_Bps[0] : library->generations[by_cpu].ll_Bps[w->scale];
 }
 
-/* Bus bandwidth of a tree over links of `bus_Bps` [B/s]. */
+/* Bus bandwidth of a tree over a graph of `bus_Bps` [B/s]. Factors are NCCL's. */
 static double tree_Bps(const nccl_way *w, double bus_Bps) {
     const ms_library_generation *g = w->generation;
     bus_Bps = fmin(0.92 * bus_Bps, g->channels * g->tree_Bps[w->scale]);
@@ -135,18 +148,19 @@ static double tree_Bps(const nccl_way *w, double bus_Bps) {
     return bus_Bps;
 }
 
-/* What the network's switches make of `bus_Bps`: where a node has more members than NICs these wait
- * for each other, half of which is hidden [B/s]. */
+/* Bus bandwidth of CollNet over a graph of `bus_Bps` [B/s]. In CollNetDirect, the members of a node
+ * that share a NIC wait for each other, but half of that wait is hidden. */
 static double collnet_Bps(const nccl_way *w, double bus_Bps) {
     if (w->algorithm == MS_LIBRARY_COLLNET_CHAIN) {
         return bus_Bps;
     }
     double sharers = (double)w->comm->ranks / w->comm->nodes / w->comm->nics;
+    /* NCCL's factor 0.85 is for Hopper and later */
     bool is_new = w->generation >= &w->platform->library->generations[MS_GENERATION_HOPPER];
     return bus_Bps / ((sharers + 1.0) / 2.0) * (is_new ? 0.85 : 1.0);
 }
 
-/* Share of a ring's bandwidth that LL is expected to reach. */
+/* Share of a ring's bandwidth that LL reaches by the model. */
 static double ll_share(const nccl_way *w) {
     if (!is_old(w)) {
         return 0.5;
@@ -154,17 +168,18 @@ static double ll_share(const nccl_way *w) {
     return w->comm->nodes > 1 || is_all_reduce(w) ? 1.0 / 4.0 : 1.0 / 3.0;
 }
 
+/* Whether the GPU is of the generation Ampere. */
 static bool is_ampere(const nccl_way *w) {
     return w->generation == &w->platform->library->generations[MS_GENERATION_AMPERE];
 }
 
-/* Most that LL128 carries on a channel in NCCL 2.5 to 2.7. */
+/* Maximum bandwidth of LL128 on a channel in NCCL 2.5 to 2.7 [B/s]. */
 static double ll128_channel_Bps(const nccl_way *w) {
     return is_all_reduce(w) ? 16.7e9 : w->kind == MS_COLL_ALL_GATHER ? 18.3e9 : 15.2e9;
 }
 
-/* Bus bandwidth of NCCL 2.5 to 2.7 by the bandwidth of links.  Source: NVIDIA/nccl 2.7,
- * src/graph/tuning.cc. */
+/* reach_Bps of NCCL 2.5 to 2.7: bus bandwidth over a graph of `bus_Bps` [B/s].  Source: NVIDIA/nccl
+ * 2.7, src/graph/tuning.cc. */
 static double reach_2_7_Bps(const nccl_way *w, double bus_Bps) {
     double ll128_Bps = w->generation->channels * ll128_channel_Bps(w);
     bool is_far = w->scale == 2, is_128 = w->protocol == MS_LIBRARY_LL128;
@@ -183,17 +198,19 @@ static double reach_2_7_Bps(const nccl_way *w, double bus_Bps) {
                                                     : 0.915;
         return is_128 ? fmin(tree_Bps * share, ll128_Bps * 7.0 / 9.0) : tree_Bps * share;
     }
-    if (is_128) { /* one member of a node sends and receives through the NIC beside its GPU */
+    /* the rest are rings; the one member of a node sends and receives through the NIC beside its
+     * GPU */
+    if (is_128) {
         return fmin(bus_Bps * (is_spread(w->comm) ? 0.7 : 0.92), ll128_Bps);
     }
     return w->protocol == MS_LIBRARY_LL ? ll_share(w) * bus_Bps : bus_Bps;
 }
 
-/* Whether a tree has half the bandwidth that NCCL's search found. Versions before 2.19 raise the
- * speed of a graph's channels first. Channels that then have 25 GB/s are duplicated, each with half
- * the speed, but a tree keeps only as many channels as the ring has. Later versions duplicate
- * channels before they raise the speed. Source: NVIDIA/nccl, src/graph/search.cc and src/init.cc.
- */
+/* Whether a tree gets half the bandwidth that NCCL's search found. Versions before 2.19 raise the
+ * speed of a graph's channels first. Channels that then have at least 25 GB/s are split into two of
+ * half the speed, but a tree keeps only as many channels as the ring has. Later versions duplicate
+ * channels before they raise the speed. ring_Bps, raised_Bps: bandwidth of all channels before and
+ * after the speed is raised. Source: NVIDIA/nccl, src/graph/search.cc and src/init.cc. */
 static bool is_halved(const nccl_way *w, double ring_Bps, double raised_Bps) {
     double least_Bps = 25e9 * w->comm->nics;
     return is_old(w) && w->algorithm == MS_LIBRARY_TREE && ring_Bps < least_Bps &&
@@ -219,7 +236,9 @@ static double graph_Bps(const nccl_way *w) {
     return is_halved(w, ring_Bps, raised_Bps) ? raised_Bps / 2.0 : raised_Bps;
 }
 
-/* Bus bandwidth of an algorithm and protocol over links of `bus_Bps` [B/s]. */
+/* Bus bandwidth that an algorithm and protocol reach, by NCCL's factors and limits, over a graph
+ * with the bandwidth `bus_Bps` of graph_Bps [B/s]. From the line for LL on, the algorithm is a
+ * ring, which reaches the whole bandwidth with Simple. */
 static double reach_Bps(const nccl_way *w, double bus_Bps) {
     const ms_library_generation *g = w->generation;
     if (is_2_7(w)) {
@@ -250,7 +269,9 @@ static double ring_steps(const nccl_way *w, double *between_out) {
     return passes * (w->comm->ranks - 1);
 }
 
-/* Bytes of the buffer per second, as the model has it [B/s]. */
+/* Algorithm bandwidth by the model: bytes of the buffer per second [B/s]. For a ring, and for NVLS
+ * in an all-reduce, it is the bus bandwidth times ranks / steps, as in nccl-tests; for other
+ * algorithms in an all-reduce, half of the bus bandwidth. */
 static double algorithm_Bps(const nccl_way *w) {
     double between = 0.0;
     if (is_nvls(w)) {
@@ -259,7 +280,7 @@ static double algorithm_Bps(const nccl_way *w) {
     }
     double links_Bps = graph_Bps(w);
     if (is_2_7(w) && is_ampere(w)) {
-        links_Bps = fmin(links_Bps, 235e9);
+        links_Bps = fmin(links_Bps, 235e9); /* NCCL's limit for Ampere */
     }
     double bus_Bps = reach_Bps(w, links_Bps);
     if (w->algorithm == MS_LIBRARY_RING) {
@@ -268,24 +289,28 @@ static double algorithm_Bps(const nccl_way *w) {
     return is_all_reduce(w) ? 0.5 * bus_Bps : bus_Bps;
 }
 
+/* Logarithm to base 2 of a number, rounded down; 0 below 1. */
 static int floor_log2(double value) {
     return value >= 1.0 ? ilogb(value) : 0;
 }
 
+/* Latency of all steps of a ring [s]. node_s, net_s: of a step inside a node and between nodes. */
 static double ring_latency_s(const nccl_way *w, double node_s, double net_s) {
     double between = 0.0;
     double steps = ring_steps(w, &between);
     double overhead_s = 0.0;
     if (w->comm->nodes > 1) {
-        /* every step posts to the network; Simple also waits for its chunks' announcements */
+        /* a step inside a node takes no less than the posting of a send to the network; with Simple
+         * three times that, as its chunks are also announced */
         overhead_s = w->platform->library->net_overhead_s[w->platform->has_amd_cpu ? 1 : 0] *
                      (w->protocol == MS_LIBRARY_SIMPLE ? 3.0 : 1.0);
     }
     return (steps - between) * fmax(node_s, overhead_s) + between * net_s;
 }
 
-/* Latency of a step between nodes. With one member per node nothing hides the network's: that of a
- * tree counts. What the NIC's driver reports comes on top, with Simple once more for the flush. */
+/* Latency of a step between nodes [s]. With one member per node, NCCL takes the latency of a tree's
+ * step for every algorithm. The latency that the NIC's driver reports is added, with Simple twice,
+ * as its flush is a message, too. */
 static double net_step_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     bool is_bare = is_spread(w->comm) && !is_old(w);
@@ -294,8 +319,8 @@ static double net_step_s(const nccl_way *w) {
     return library->net_s[row][w->protocol] + messages * w->nic_s;
 }
 
-/* Latency inside the nodes of a collective that the network's switches reduce: of a chain step by
- * step, straight from all others one message and 0.4 us for each of them. */
+/* Latency of CollNet inside the nodes, one way [s]: of CollNetChain a step per other member; of
+ * CollNetDirect one step, and 0.4 us per other member. node_s: of a step. */
 static double collnet_node_s(const nccl_way *w, double node_s) {
     static const double EACH_S = 0.4e-6;
     int others = w->comm->ranks / w->comm->nodes - 1;
@@ -303,6 +328,9 @@ static double collnet_node_s(const nccl_way *w, double node_s) {
                                                     : (others > 0 ? node_s : 0.0) + others * EACH_S;
 }
 
+/* Latency of all steps by the model, without the factor of the plateau [s]: a base, and for each
+ * algorithm its number of steps inside nodes and between nodes times their latencies. Trees between
+ * nodes have log2(nodes) levels, up and down. */
 static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;
@@ -329,31 +357,36 @@ static double latency_s(const nccl_way *w) {
     }
 }
 
-/* Rings between nodes wait for each other once chunks are of some size. */
+/* Whether the latency of a ring is on NCCL's "plateau": with Simple, all-reduces between nodes take
+ * longer once each rank's part has some size. */
 static bool is_on_plateau(const nccl_way *w, double size_B) {
     double least_B = is_old(w) ? 4096.0 : 64.0 * w->generation->channels; /* for each rank */
     return w->algorithm == MS_LIBRARY_RING && w->protocol == MS_LIBRARY_SIMPLE &&
            w->comm->nodes > 1 && is_all_reduce(w) && size_B / w->comm->ranks >= least_B;
 }
 
+/* Factor on the latency: NCCL's for the plateau of rings, else 1. */
 static double plateau(const nccl_way *w, double size_B) {
     bool is_long =
         is_old(w) || w->generation == &w->platform->library->generations[MS_GENERATION_VOLTA];
     return !is_on_plateau(w, size_B) ? 1.0 : is_long ? 1.9 : 1.4;
 }
 
-/* Index of a size in the table of corrections. */
+/* Factor on the bandwidth of a tree by the bytes of the buffer, from NCCL's table with an entry per
+ * power of two from 64 B on; 1 for larger sizes and other algorithms. */
 static double correction(const nccl_way *w, double size_B) {
     int power = floor_log2(floor(size_B / 64.0));
     bool has_one = w->algorithm == MS_LIBRARY_TREE && power < MS_LIBRARY_SIZES;
     return has_one ? w->platform->library->tree_correction[w->protocol][power] : 1.0;
 }
 
+/* Time by the model: latency and bytes [s]; INFINITY where NCCL does not offer the way. */
 static double time_s(const nccl_way *w, double size_B) {
     double rate_Bps = is_offered(w) ? algorithm_Bps(w) * correction(w, size_B) : 0.0;
     return rate_Bps > 0.0 ? latency_s(w) * plateau(w, size_B) + size_B / rate_Bps : INFINITY;
 }
 
+/* The way that a request names: its kind, algorithm and protocol, neither of them auto. */
 static nccl_way way_of(const ms_platform *platform, const ms_nccl_comm *comm,
                        const ms_coll_request *way) {
     nccl_way w = {.platform = platform,
@@ -376,11 +409,11 @@ bool ms_nccl_applies(const ms_platform *platform, ms_coll_kind kind) {
                                          kind == MS_COLL_REDUCE_SCATTER);
 }
 
-/* Inside a node a peer gets two channels for every NVLink that leads to it, on all machines here
- * more than the communicator has, unless another peer is across the network: all get as many as
- * that. Between nodes they are as many as a NIC needs. What a channel carries is taken to be the
- * most that the model lets one of a tree carry in a node.
- * Source: NVIDIA/nccl, src/graph/paths.cc (ncclTopoGetNchannels). */
+/* Inside a node, NCCL gives a peer two channels per NVLink that leads to it, which on all machines
+ * here is more than the communicator has. If the communicator also has peers on other nodes, all
+ * its peers get only as many channels as those, net_channels. Between nodes, channels suffice for
+ * the NIC. The bandwidth of a channel is assumed to be the model's limit for a tree's channel
+ * inside a node. Source: NVIDIA/nccl, src/graph/paths.cc (ncclTopoGetNchannels). */
 double ms_nccl_message_Bps(const ms_platform *platform, const int gpus[2], bool leaves_node) {
     const ms_library *library = platform->library;
     if (library == NULL ||
@@ -403,6 +436,8 @@ double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,
     return time_s(&w, size_B);
 }
 
+/* Find the algorithm and protocol with the shortest time by the model. Tries all algorithms and
+ * protocols that the request leaves open, in NCCL's order. */
 ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *comm,
                               const ms_coll_request *request, double size_B) {
     ms_nccl_choice best = {.time_s = INFINITY};
@@ -428,11 +463,13 @@ ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *c
 double ms_nccl_latency_s(const ms_platform *platform, const ms_nccl_comm *comm,
                          const ms_coll_request *way, double size_B) {
     nccl_way w = way_of(platform, comm, way);
-    w.nic_s = 0.0; /* drivers report the NIC's latency for the choice alone: messages do not take
-                      that long */
+    w.nic_s = 0.0; /* it affects NCCL's choice only; messages do not take that long */
     return latency_s(&w) * plateau(&w, size_B);
 }
 
+/* Share of the links' bandwidth that an algorithm and protocol reach. Bandwidth by the model over
+ * that of the graph. Of rings, the measured pause between chunks (ring_turn, in steps) is spread
+ * over all steps; of NVLS, the share is a measured constant. */
 double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *way) {
     nccl_way w = way_of(platform, comm, way);
@@ -440,7 +477,7 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
         return w.generation->nvls_share;
     }
     if (is_collnet(&w)) {
-        return 1.0; /* NCCL's lower estimate for CollNet serves its choice of an algorithm alone */
+        return 1.0; /* NCCL's lower estimate serves its choice of an algorithm only */
     }
     double links_Bps = graph_Bps(&w);
     double share = isfinite(links_Bps) ? reach_Bps(&w, links_Bps) / links_Bps : 1.0;
@@ -450,6 +487,8 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
                : share;
 }
 
+/* A number for the way in which NCCL moves a size: its algorithm, its protocol, and whether latency
+ * is on the plateau of rings; 0: none is offered. */
 uint32_t ms_nccl_way(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *request, double size_B) {
     ms_nccl_choice choice = ms_nccl_choose(platform, comm, request, size_B);

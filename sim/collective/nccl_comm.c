@@ -1,22 +1,25 @@
-/* The communicator of a group, as NCCL's cost model sees it. */
+/* Finds the facts about the communicator of a group that NCCL's cost model uses
+ * (ms_nccl_comm_find): nodes, members per node, and bandwidths inside and between nodes. */
 #include <limits.h>
 #include <math.h>
 
 #include "collective/group_nodes.h"
 #include "collective/nccl.h"
 
-/* Nodes of a group, and members of those with fewest and most. */
+/* Number of nodes of a group, and members of the nodes with the fewest and the most. */
 typedef struct node_counts {
     int nodes, fewest, most;
 } node_counts;
 
+/* Count a node with `members` members of the group. */
 static void add_node(node_counts *counts, int members) {
     counts->nodes++;
     counts->fewest = members < counts->fewest ? members : counts->fewest;
     counts->most = members > counts->most ? members : counts->most;
 }
 
-/* Count members that come node by node; false where they do not. */
+/* Count the nodes of a group whose members are listed in ascending order of nodes, without storage.
+ * Returns false for other groups. */
 static bool count_in_order(const ms_platform *platform, const int *gpus, int members,
                            node_counts *counts) {
     *counts = (node_counts){.fewest = INT_MAX};
@@ -35,6 +38,7 @@ static bool count_in_order(const ms_platform *platform, const int *gpus, int mem
     return true;
 }
 
+/* Count the nodes of any group, by sorting its members. */
 static ms_status count_sorted(const ms_platform *platform, const int *gpus, int members,
                               node_counts *counts) {
     ms_arena scratch;
@@ -49,6 +53,9 @@ static ms_status count_sorted(const ms_platform *platform, const int *gpus, int 
     return status;
 }
 
+/* Find the facts about a group that the cost model uses: nodes, NICs and bandwidths. The model
+ * counts as many NICs on every node as the smallest node has members, but no more than a node has.
+ */
 ms_status ms_nccl_comm_find(const ms_platform *platform, const int *gpus, int members,
                             ms_nccl_comm *comm_out) {
     node_counts counts;

@@ -1,11 +1,15 @@
-/* Collectives that NVLink switches work out: a GPU fetches what the switch has reduced of all, and
- * what it sends the switch copies to all. So of an all-reduce of n, every link of a GPU carries the
- * buffer once and its n-th part once more, in each direction. Between nodes the members of a rail
- * reduce their part up and down two trees of nodes, at the same time; or the network's switches do,
- * to which one member on each NIC sends its part once and gets it back (NVLS with SHARP, CollNet).
- * CollNet's parts come to that member over NVLink, straight from all others or along a chain:
- * either way every member sends and gets what a ring would have it send. Source: NVIDIA/nccl,
- * device code of NVLS, NVLSTree, CollNetDirect and CollNetChain. */
+/* Lays out collectives that switches reduce (ms_nvls_plan): NVLS, NVLSTree, CollNetDirect and
+ * CollNetChain.
+ *
+ * Inside a node, NVLink switches reduce and multicast (NVLS): a GPU reads values that the switch
+ * has reduced over all GPUs, and what it writes the switch copies to all. So in an all-reduce of n
+ * GPUs, every link of a GPU carries the buffer once and an n-th part of it once more, in each
+ * direction. Between nodes, the members of a rail reduce their part over two trees of nodes, up and
+ * down at the same time (NVLSTree); or the network's switches reduce, to which one member per NIC
+ * sends its part once and from which it receives the result (NVLS with SHARP, CollNet). CollNet's
+ * parts get to that member over NVLink, directly from all others or along a chain; either way,
+ * every member sends and receives as much as in a ring. Source: NVIDIA/nccl, device code of NVLS,
+ * NVLSTree, CollNetDirect and CollNetChain. */
 
 #include "collective/algorithms.h"
 #include "collective/group_nodes.h"
@@ -19,15 +23,18 @@ typedef struct nvls_layout {
     ms_arena *arena;
     ms_node_order order;
     ms_tuned tuned;
-    ms_crossings inside, between;
-    double inside_B, between_B; /* across each link of a GPU; along each edge of a tree */
+    ms_crossings inside, between; /* routes inside nodes and between nodes */
+    double inside_B;              /* bytes across each link of a GPU to its node's switches [B] */
+    double between_B;             /* bytes along each edge of a tree, or through each port [B] */
 } nvls_layout;
 
+/* Number of steps in fidelity `step`: chunks of the buffer. */
 static int steps_of(const nvls_layout *l) {
     return ms_steps_of_chunks(l->inside.platform, l->request->size_B);
 }
 
-/* Every link of every member inside its node once, up and down. */
+/* Add every link of every member to its node's switches once, up and down: as the routes of a ring
+ * through the node. */
 static void add_node_links(const ms_node_order *order, ms_crossings *crossings) {
     for (int node = 0; node < order->count; node++) {
         int count = order->runs[node].count;
@@ -38,8 +45,8 @@ static void add_node_links(const ms_node_order *order, ms_crossings *crossings) 
     }
 }
 
-/* Lay the operation out step by step: in every step the switches inside nodes and the trees between
- * nodes carry the same chunks. */
+/* Plan the collective step by step: in every step, the links inside nodes and those between nodes
+ * carry one chunk each. */
 static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan *plan) {
     size_t inside = l->inside.messages.count;
     size_t count = inside + l->between.messages.count;
@@ -59,7 +66,8 @@ static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan
     return ms_steps_repeat(l->inside.platform, &all, steps_of(l), latency_s, l->arena, plan);
 }
 
-/* Both directions as two flows of one phase. */
+/* Plan the collective as one phase with two flows, one inside nodes and one between nodes, which
+ * run at the same time. kind 1 of the second flow tells the two apart. */
 static ms_status plan_flows(nvls_layout *l, double latency_s, ms_coll_plan *plan) {
     ms_coll_plan trees = {.tier = -1};
     ms_flow *flows = MS_NEW(l->arena, ms_flow, 2);
@@ -81,9 +89,10 @@ static ms_status plan_flows(nvls_layout *l, double latency_s, ms_coll_plan *plan
     return MS_OK;
 }
 
-/* The ports of the members that a channel's parts enter and leave the network by. Switches that
- * reduce pass one copy up from each leaf and one down to it, as a ring through them does. */
-static void add_ports(nvls_layout *l) {
+/* Add the links of the network's switches that reduce (SHARP): those of a ring through one member
+ * per channel and node. Switches send one copy up from each leaf switch and one down to it, which
+ * is the load of such a ring. */
+static void add_switch_links(nvls_layout *l) {
     const ms_node_order *order = &l->order;
     for (int channel = 0; channel < order->channels; channel++) {
         for (int node = 0; node < order->count; node++) {
@@ -94,19 +103,20 @@ static void add_ports(nvls_layout *l) {
     }
 }
 
-/* What happens between nodes: trees, or the network's switches. *links_s_out: latency of its links
- * beyond the library's. */
+/* Add the routes between nodes: trees of NVLSTree, or the network's switches. *links_s_out: latency
+ * of these routes beyond the library's step latencies [s]. */
 static ms_status add_between(nvls_layout *l, double *links_s_out) {
     l->between_B = l->request->size_B / l->order.channels;
     if (l->request->algorithm == MS_ALGORITHM_NVLS_TREE) {
         l->between_B /= MS_TREES;
         return ms_tree_add(&l->order, false, &l->between, l->arena, links_s_out);
     }
-    add_ports(l);
+    add_switch_links(l);
     *links_s_out = l->between.latency_max_s;
     return MS_OK;
 }
 
+/* Plan a collective of several nodes, whose routes inside nodes have been added. */
 static ms_status plan_with_network(nvls_layout *l, ms_coll_plan *plan) {
     double links_s = 0.0;
     ms_status status = add_between(l, &links_s);
@@ -122,9 +132,9 @@ static ms_status plan_with_network(nvls_layout *l, ms_coll_plan *plan) {
     return is_split ? ms_steps_split(steps_of(l), l->arena, plan) : status;
 }
 
-/* How often the buffer crosses each link of a GPU to its node's switches. */
+/* Number of times that the buffer's bytes cross each link of a GPU to its node's switches. */
 static double copies_inside(const nvls_layout *l) {
-    double node = l->order.runs[0].count;
+    double node = l->order.runs[0].count; /* members of a node; all nodes have equally many */
     if (l->request->kind != MS_COLL_ALL_REDUCE) {
         return 1.0;
     }
@@ -133,7 +143,7 @@ static double copies_inside(const nvls_layout *l) {
     return is_nvls ? 1.0 + 1.0 / node : 2.0 * (node - 1.0) / node;
 }
 
-/* Lay out what nodes do, then what is between several. */
+/* Plan the collective: inside its one node, or inside and between several nodes. */
 static ms_status plan_all(nvls_layout *l, ms_coll_plan *plan) {
     double n = l->request->members;
     double size_B = l->request->size_B;
@@ -151,6 +161,8 @@ static ms_status plan_all(nvls_layout *l, ms_coll_plan *plan) {
                          l->arena, plan);
 }
 
+/* Lay out a collective that switches reduce. Routes inside nodes and between nodes are collected
+ * apart, as their links carry different bytes. */
 ms_status ms_nvls_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     nvls_layout l = {.request = request, .arena = arena};

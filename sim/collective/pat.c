@@ -1,16 +1,20 @@
-/* Parallel aggregated trees among nodes of one member each: round k of log2(n) exchanges with the
- * node 2^k further, the farthest first with one part, then twice as many parts over half the way.
- * Source: S. Jeaugey, PAT: a new algorithm for all-gather and reduce-scatter operations at scale
- * (2025), section on the reversed Bruck algorithm. */
+/* PAT, NCCL's parallel aggregated trees, for all-gather and reduce-scatter among nodes of one
+ * member each: log2(n) rounds. In the first round, every member sends one n-th part of the buffer
+ * to the member at the largest distance, a power of two; in each further round, twice as many parts
+ * over half the distance. Source: S. Jeaugey, PAT: a new algorithm for all-gather and
+ * reduce-scatter operations at scale (2025), section on the reversed Bruck algorithm. */
 #include "collective/algorithms.h"
 #include "collective/library_tuning.h"
 #include "collective/step_fidelity.h"
 
-/* Rounds of a group. */
+/* The rounds of a group. */
 typedef struct pat_rounds {
-    int first_distance, count;
+    int first_distance; /* distance of the first round, in members; halved in each further round */
+    int count;
 } pat_rounds;
 
+/* The rounds of a group of n >= 2 members: log2(n), rounded up; the first distance is the largest
+ * power of two below n. */
 static pat_rounds rounds_of(int members) {
     pat_rounds rounds = {.first_distance = 1, .count = 1};
     for (; 2 * rounds.first_distance < members; rounds.first_distance *= 2) {
@@ -19,15 +23,16 @@ static pat_rounds rounds_of(int members) {
     return rounds;
 }
 
-/* Parts that every member sends in a round: twice as many as in the one before, and all that are
- * left over the last distance. */
+/* Number of parts that every member sends in a round (from 0): 2^round, and in the last round all
+ * that are left of n - 1. */
 static int parts_in(int members, int round, const pat_rounds *rounds) {
     int parts = 1 << round;
     int left = members - parts; /* 2^round - 1 are sent before it */
     return round == rounds->count - 1 || parts > left ? left : parts;
 }
 
-/* A round in which every member sends `parts` parts to the one `distance` further. */
+/* Add the routes of a round, in which every member sends `parts` parts to the member that is
+ * `distance` further in the group. */
 static void add_round(const ms_coll_request *request, int distance, int parts,
                       ms_crossings *crossings) {
     int n = request->members;
@@ -37,7 +42,8 @@ static void add_round(const ms_coll_request *request, int distance, int parts,
     }
 }
 
-/* Lay every round out as a step of its own. all: the messages of all rounds, round after round. */
+/* Plan every round as a phase by itself, for fidelity `step`. all: has one message per member and
+ * round, round after round. part_B: bytes of a part. latency_s: of all rounds. */
 static ms_status plan_rounds(const ms_crossings *all, const ms_coll_request *request, double part_B,
                              double latency_s, ms_arena *arena, ms_coll_plan *plan) {
     pat_rounds rounds = rounds_of(request->members);
@@ -63,6 +69,9 @@ static ms_status plan_rounds(const ms_crossings *all, const ms_coll_request *req
     return status;
 }
 
+/* Lay out an all-gather or reduce-scatter by PAT. All rounds as one phase, in which a route counts
+ * once per part that it carries; or each round as a phase in fidelity `step`. The latency is that
+ * of the slowest route in every round. */
 ms_status ms_pat_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                       ms_coll_plan *plan) {
     int n = request->members;

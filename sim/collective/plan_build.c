@@ -1,5 +1,9 @@
+/* Entry of the layout of collectives (ms_coll_plan_build): chooses the row of the table of
+ * algorithms for a request, and has the row's function fill in the phases of the plan. */
 #include "collective/collective.h"
 
+/* Choose the algorithm for a request and lay the request out. A group of one member gets a plan
+ * without phases, which takes no time. */
 ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request *request,
                              ms_arena *arena, ms_coll_plan *plan_out) {
     bool is_p2p = request->kind == MS_COLL_P2P;
@@ -27,6 +31,7 @@ ms_status ms_coll_plan_build(const ms_platform *platform, const ms_coll_request 
     return status;
 }
 
+/* Bus bandwidth of a collective from its time, by the factors of nccl-tests. */
 double ms_coll_busbw_Bps(ms_coll_kind kind, int members, double size_B, double time_s) {
     double n = members;
     double factor = 1.0;

@@ -1,16 +1,20 @@
-/* How long plans take with nothing else on the links. */
+/* The time of plans with nothing else on the links (ms_coll_plan_time): the sum over phases of the
+ * time of the slowest flow and the latency. Flows of a phase share links by max-min fairness
+ * (fluid.h). "Alone" means without the load of other groups of the class. */
 #include <math.h>
 
 #include "collective/collective.h"
 #include "collective/fluid.h"
 
-/* The tier that a flow's links have come to: they are in order, tier after tier, and those of one
- * are alike, but where the platform gives links factors of their own. */
+/* Cache of a link capacity while the links of a flow are walked through. Links are numbered tier
+ * after tier, and those of one tier have one capacity, unless the platform has factors for single
+ * links. */
 typedef struct tier_reached {
-    int until; /* the first link behind it */
-    double capacity_Bps;
+    int until;           /* number of the first link after the tier */
+    double capacity_Bps; /* of the links of the tier */
 } tier_reached;
 
+/* The use of a link by a flow, for the fluid model. at: cache, moved on to the link's tier. */
 static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link, bool is_alone,
                            tier_reached *at) {
     if (link->link >= at->until || platform->link_factors != NULL) {
@@ -23,7 +27,8 @@ static ms_fluid_use use_of(const ms_platform *platform, const ms_flow_link *link
                           .capacity_Bps = at->capacity_Bps};
 }
 
-/* The one flow of most phases, of which there are many: no storage for its links. */
+/* Time of the only flow of a phase [s]. Most phases have one flow, and there are many of them, so
+ * this avoids the storage that the fluid model needs. */
 static double time_flow(const ms_platform *platform, const ms_flow *flow, bool is_alone) {
     tier_reached tier = {.until = 0};
     double time_s = 0.0;
@@ -35,7 +40,7 @@ static double time_flow(const ms_platform *platform, const ms_flow *flow, bool i
     return time_s;
 }
 
-/* When each flow of a phase ends. */
+/* Find the end of each flow of a phase whose flows start together at 0. end_s_out: [flows]. */
 static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, bool is_alone,
                             ms_arena *scratch, double *end_s_out) {
     if (phase->count == 1) {
@@ -63,7 +68,7 @@ static ms_status time_flows(const ms_platform *platform, const ms_phase *phase, 
     return ms_fluid_run(flows, phase->count, end_s_out);
 }
 
-/* When the last flow of a phase ends. */
+/* Find the end of the last flow of a phase; 0 without flows. */
 static ms_status time_phase(const ms_platform *platform, const ms_phase *phase, bool is_alone,
                             ms_arena *scratch, double *time_s_out) {
     double one_s = 0.0;
@@ -82,6 +87,8 @@ ms_status ms_coll_phase_times_alone(const ms_platform *platform, const ms_phase 
     return time_flows(platform, phase, true, scratch, end_s_out);
 }
 
+/* Time of a plan: its phases run one after the other. is_alone: without the load of other groups.
+ */
 static ms_status time_plan(const ms_platform *platform, const ms_coll_plan *plan, bool is_alone,
                            double *time_s_out) {
     ms_arena scratch;

@@ -1,6 +1,8 @@
-/* The time of all groups at once adds up what each of them brings on every link, wherever in a plan
- * the flows stand: a class (coll_class.h) counts only flows in the same place of every plan, which
- * is not so where an axis cuts nodes unevenly. */
+/* Time of one step of a redistribution of a tensor: a collective in all groups of a mesh axis at
+ * the same time (ms_reshard_step_time). The bytes of all groups are added up on every link, phase
+ * by phase; the busiest link gives the time of the phase. A class (coll_class.h) is not used, as it
+ * adds up only flows at the same index in the plans of all groups, and groups have different flows
+ * where an axis divides nodes unevenly. */
 #include "collective/reshard_time.h"
 
 #include <math.h>
@@ -8,18 +10,20 @@
 
 #include "collective/collective.h"
 
-/* All groups of one axis, doing the same collective. */
+/* The groups of one axis, with the same collective in each. */
 typedef struct chorus {
     const ms_platform *platform;
     const ms_mesh *mesh;
     const ms_reshard_step *step;
     ms_diag *diag;
-    int *gpus;       /* [members] of the group at hand */
-    double *loads_B; /* [links] bytes that cross each link in the phase at hand */
+    int *gpus;       /* [members] of the current group */
+    double *loads_B; /* [links] bytes that cross each link in the current phase [B] */
     ms_reshard_time time;
-    int phases; /* most of any group's plan */
+    int phases; /* largest number of phases of any group's plan */
 } chorus;
 
+/* Lay out the collective of group `index` of the axis. Returns MS_E_RANGE, reported, if no
+ * algorithm lays it out. */
 static ms_status plan_group(chorus *c, int index, ms_arena *arena, ms_coll_plan *plan_out) {
     ms_group group = ms_mesh_group_at(c->mesh, c->step->axis, index);
     for (int m = 0; m < group.size; m++) {
@@ -38,6 +42,7 @@ static ms_status plan_group(chorus *c, int index, ms_arena *arena, ms_coll_plan 
     return status;
 }
 
+/* Add the bytes of a phase to the loads of its links. */
 static void load_links(chorus *c, const ms_phase *phase) {
     for (int f = 0; f < phase->count; f++) {
         const ms_flow *flow = &phase->flows[f];
@@ -47,7 +52,9 @@ static void load_links(chorus *c, const ms_phase *phase) {
     }
 }
 
-/* Lay out one group; its phase loads the links. */
+/* Lay out one group again for a phase, and add the bytes of this phase to the links. *latency_s:
+ * raised to the phase's latency [s]. In phase 0, also find the time of the group alone, and the
+ * numbers of tiers and phases. */
 static ms_status add_group(chorus *c, int index, int phase, double *latency_s) {
     ms_arena scratch;
     ms_coll_plan plan;
@@ -70,7 +77,8 @@ static ms_status add_group(chorus *c, int index, int phase, double *latency_s) {
     return status;
 }
 
-/* The busiest link decides how long a phase of all groups takes. */
+/* Find the time of one phase of all groups, that of the busiest link plus the longest latency, and
+ * add it to the total. */
 static ms_status time_phase(chorus *c, int phase) {
     int groups = ms_mesh_group_count(c->mesh, c->step->axis);
     double latency_s = 0;
@@ -90,6 +98,7 @@ static ms_status time_phase(chorus *c, int phase) {
     return status;
 }
 
+/* Find the time of all phases. The number of phases is known after phase 0. */
 static ms_status time_phases(chorus *c, ms_arena *arena) {
     c->gpus = MS_NEW(arena, int, c->mesh->sizes[c->step->axis]);
     c->loads_B = MS_NEW(arena, double, c->platform->link_count);
@@ -100,6 +109,8 @@ static ms_status time_phases(chorus *c, ms_arena *arena) {
     return status;
 }
 
+/* Find the times of a step of a redistribution: of its slowest group alone, and of all groups
+ * together. */
 ms_status ms_reshard_step_time(const ms_platform *platform, const ms_mesh *mesh,
                                const ms_reshard_step *step, ms_diag *diag,
                                ms_reshard_time *time_out) {

@@ -1,4 +1,7 @@
-/* Collectives around rings. */
+/* Lays out collectives on rings: all-reduce, reduce-scatter, all-gather (ms_ring_plan) and ring
+ * shifts (ms_shift_plan). Several rings run in parallel, one per channel, and each carries an equal
+ * share of the bytes. All edges run at the rate of the slowest one, so the rings are one flow over
+ * the links of all edges. */
 #include <limits.h>
 #include <math.h>
 
@@ -9,13 +12,15 @@
 #include "collective/nccl.h"
 #include "collective/step_fidelity.h"
 
+/* Add the routes of a ring's edges. order: [members] GPUs in the order of the ring. */
 static void add_edges(const int *order, int members, ms_crossings *crossings) {
     for (int i = 0; i < members; i++) {
         ms_crossings_add(crossings, order[i], order[(i + 1) % members]);
     }
 }
 
-/* Rings in orders that the platform has for the group. *rings_out: 0 where it has none. */
+/* Add rings in the orders that the platform has for the group, as on a torus, where rings run along
+ * its links. *rings_out: number of rings; 0 where the platform has no such orders. */
 static ms_status lay_along_links(const ms_coll_request *request, int rings_max, ms_arena *arena,
                                  ms_crossings *crossings, int *rings_out) {
     ms_ring_orders orders;
@@ -33,7 +38,8 @@ static ms_status lay_along_links(const ms_coll_request *request, int rings_max, 
     return MS_OK;
 }
 
-/* Rings through all nodes, one per channel. */
+/* Add one ring per channel, at most rings_max: it goes through all members of a node, from the
+ * member at which the channel enters, and then to the next node. *rings_out: number of rings. */
 static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max, ms_arena *arena,
                                    ms_crossings *crossings, int *rings_out) {
     ms_node_order nodes;
@@ -58,8 +64,8 @@ static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max
     return status;
 }
 
-/* Lay rings through the members and add the routes of all their edges to `crossings`. *rings_out:
- * rings laid, >= 1, `rings_max` at most. */
+/* Add rings through all members of the group to `crossings`. *rings_out: number of rings,
+ * 1..rings_max. */
 static ms_status lay_rings(const ms_coll_request *request, int rings_max, ms_arena *arena,
                            ms_crossings *crossings, int *rings_out) {
     ms_status status = lay_along_links(request, rings_max, arena, crossings, rings_out);
@@ -69,8 +75,9 @@ static ms_status lay_rings(const ms_coll_request *request, int rings_max, ms_are
     return lay_through_nodes(request, rings_max, arena, crossings, rings_out);
 }
 
-/* Bandwidth-optimal rings: each chunk passes n-1 edges, twice for all-reduce. A chunk meets every
- * edge's latency, so a step's latency is the edges' mean.  Source: Thakur, Rabenseifner, Gropp,
+/* Lay out an all-reduce, reduce-scatter or all-gather on bandwidth-optimal rings: each chunk
+ * crosses n-1 edges, twice as many for all-reduce. On its way a chunk has the latency of every
+ * edge, so the latency of a step is the mean over the edges. Source: Thakur, Rabenseifner, Gropp,
  * IJHPCA 2005, ring algorithms. */
 ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
@@ -94,6 +101,8 @@ ms_status ms_ring_plan(const ms_platform *platform, const ms_coll_request *reque
     return status;
 }
 
+/* Lay out a ring shift: one ring, in which every member sends its buffer to the next member; the
+ * slowest message decides the latency. */
 ms_status ms_shift_plan(const ms_platform *platform, const ms_coll_request *request,
                         ms_arena *arena, ms_coll_plan *plan) {
     ms_crossings crossings;

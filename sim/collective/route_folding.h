@@ -1,5 +1,7 @@
-/* Messages told apart by the links they cross, and links by the messages across them; what counts
- * them, message by message or half by half, stands in route_pairs.c and half_routes.c. */
+/* State of the sorting of messages into kinds by colour refinement (route_kinds.c): messages get a
+ * kind by the colours of the links that they cross, and links get a colour by the kinds of the
+ * messages that cross them. The messages are counted one by one (route_pairs.c), or by halves of
+ * routes (half_routes.c). */
 #ifndef MS_COLLECTIVE_ROUTE_FOLDING_H
 #define MS_COLLECTIVE_ROUTE_FOLDING_H
 
@@ -26,38 +28,40 @@ typedef struct ms_kind_table {
     int32_t *crossings[MS_ROUTE_KINDS_MAX]; /* [links] of each kind's messages; NULL: never used */
 } ms_kind_table;
 
+/* A sorting under way. */
 typedef struct ms_folding {
     const ms_message_set *set;
     ms_arena *scratch;
-    bool is_coarse;
+    bool is_coarse;           /* kinds differ by the outermost tier only */
     bool failed;              /* memory ran out */
-    ms_vector links;          /* of ms_crossed_link */
+    ms_vector links;          /* of ms_crossed_link; "index in the folding" is one in this list */
     int32_t *slots;           /* [slot_count] open hash over links, -1 free */
     size_t slot_count;        /* a power of two */
-    ms_kind_table *table;     /* filled by the round under way */
-    struct ms_halves *halves; /* of the routes; NULL: messages are counted one by one */
-    double latency_s[MS_FAMILY_COUNT];
-    int tier;
+    ms_kind_table *table;     /* filled by the current round */
+    struct ms_halves *halves; /* the halves of routes; NULL: messages are counted one by one */
+    double latency_s[MS_FAMILY_COUNT]; /* longest latency of a message, by family [s] */
+    int tier;                          /* outermost tier crossed */
 } ms_folding;
 
-/* Take note of a message's latency and outermost tier. */
+/* Raise the longest latency of a family, and the outermost tier, to those of a message's route. */
 void ms_folding_note_message(ms_folding *f, const ms_route *route, int family);
 
 /* Add a link to the folding, if it is not there yet. Returns the link's index in the folding. */
 int32_t ms_folding_note_link(ms_folding *f, int32_t link);
 
-/* A link's colour: what the link adds to the kind of the messages that cross it. */
+/* Hashed colour of a link: the summand of the link in the kind of the messages that cross it. */
 static inline uint64_t ms_folding_colour(const ms_folding *f, int32_t index) {
     return ms_random_mix(MS_AT(&f->links, ms_crossed_link, index).colour);
 }
 
-/* The kind of messages from the outermost tier they cross, which keeps routes apart whose limited
- * links are the same, their family, and the colours of the links they cross. */
+/* Kind of a message: a hash of its outermost tier, its family, and `colours`, the sum of the hashed
+ * colours of its links. The tier keeps messages apart that cross the same limited links. */
 static inline uint64_t ms_folding_kind(int tier, int family, uint64_t colours) {
     return ms_random_mix((uint64_t)(tier + 1) * MS_FAMILY_COUNT + (uint64_t)family + colours);
 }
 
-/* Index of a kind in the table, -1 if it is full. */
+/* Find a kind in the table, or add it. Returns its index; -1 if there are too many kinds, or memory
+ * ran out. */
 int ms_folding_find_kind(ms_folding *f, uint64_t kind, int family);
 
 /* Count `messages` messages of a kind across a link. kind: index in the table. index: of the link
@@ -68,12 +72,13 @@ static inline void ms_folding_cross(ms_folding *f, int kind, int32_t index, int6
     f->table->crossings[kind][index] += (int32_t)messages;
 }
 
-/* Note links and latency of every message, and count the messages of each kind: one by one. */
+/* Collect links and latency of all messages (note), and count the messages of each kind with the
+ * current colours (count), message by message. */
 void ms_folding_note_pairs(ms_folding *f);
 void ms_folding_count_pairs(ms_folding *f);
 
-/* Note and count the messages half route by half route, where every GPU of the set sends to every
- * other GPU and the platform has rails. Returns MS_OK; MS_E_NOMEM. O(members * rails * tiers). */
+/* The same by halves of routes, where every GPU of the set sends to every other GPU and the
+ * platform has rails (ms_platform_rails). Returns MS_OK; MS_E_NOMEM. O(members * rails * tiers). */
 ms_status ms_folding_note_halves(ms_folding *f);
 void ms_folding_count_halves(ms_folding *f);
 void ms_folding_release_halves(ms_folding *f);

@@ -1,3 +1,9 @@
+/* Folds messages that run at the same time, such as those of an all-to-all, into few weighted flows
+ * (ms_route_kinds_fold). Messages of one kind cross equally many links of each colour, so max-min
+ * sharing gives them one rate, and one flow stands for all of them. The kinds are found by colour
+ * refinement: links start with the colour of their capacity and tier; messages get kinds by the
+ * colours of their links, links get new colours by the kinds of their messages, and so on, until no
+ * further kind appears. See decision note route_kinds.md. */
 #include "collective/route_kinds.h"
 
 #include <stdlib.h>
@@ -5,7 +11,8 @@
 #include "collective/crossings.h"
 #include "collective/route_folding.h"
 
-/* Count the messages of each kind, as links are told apart now. */
+/* One round: find the kinds of all messages by the current colours of links, and count the
+ * crossings of each kind on each link, into `table`. */
 static void count_messages(ms_folding *f, ms_kind_table *table) {
     table->count = 0;
     for (size_t i = 0; i < f->links.count; i++) {
@@ -19,15 +26,18 @@ static void count_messages(ms_folding *f, ms_kind_table *table) {
     }
 }
 
-static void tell_links_apart(ms_folding *f) {
+/* Give every link a new colour, from the old one and the kinds of the messages that cross the link.
+ */
+static void recolour_links(ms_folding *f) {
     for (size_t i = 0; i < f->links.count; i++) {
         ms_crossed_link *link = &MS_AT(&f->links, ms_crossed_link, i);
         link->colour = ms_random_mix(link->colour + ms_random_mix(link->sum));
     }
 }
 
-/* Tell messages apart by the links they cross, and links by the messages across them, until that
- * tells no more of them apart or too many. *best_out: the last count that was not too many. */
+/* Refine kinds and colours round by round, until a round finds no further kind, or more than
+ * MS_ROUTE_KINDS_MAX. If already the first round finds too many, kinds differ by the outermost tier
+ * only. *best_out: the kinds of the last round that did not find too many. */
 static ms_status refine(ms_folding *f, ms_kind_table **best_out) {
     ms_kind_table *tables = MS_NEW(f->scratch, ms_kind_table, 2);
     if (tables == NULL) {
@@ -41,7 +51,7 @@ static ms_status refine(ms_folding *f, ms_kind_table **best_out) {
         count_messages(f, best);
     }
     while (!f->is_coarse && !f->failed) {
-        tell_links_apart(f);
+        recolour_links(f);
         count_messages(f, next);
         bool is_finer = next->count > best->count && next->count <= MS_ROUTE_KINDS_MAX;
         if (!is_finer) {
@@ -55,6 +65,8 @@ static ms_status refine(ms_folding *f, ms_kind_table **best_out) {
     return f->failed ? MS_E_NOMEM : MS_OK;
 }
 
+/* Make the flow of kind `k` of a table: all links that the kind crosses, weighted by the number of
+ * crossings. *flow_out: its links are in `arena`. */
 static ms_status make_flow(const ms_folding *f, const ms_kind_table *table, int k, ms_arena *arena,
                            ms_flow *flow_out) {
     const int32_t *crossings = table->crossings[k];
@@ -83,12 +95,15 @@ static ms_status make_flow(const ms_folding *f, const ms_kind_table *table, int 
     return MS_OK;
 }
 
+/* Order of two flows for qsort: ascending by kind, so that groups that are laid out alike have the
+ * same order. */
 static int by_kind(const void *a, const void *b) {
     uint64_t x = ((const ms_flow *)a)->kind;
     uint64_t y = ((const ms_flow *)b)->kind;
     return (x > y) - (x < y);
 }
 
+/* Collect the links of all messages, by halves of routes where that is possible. */
 static ms_status note_messages(ms_folding *f) {
     if (f->set->gpus != NULL && ms_platform_rails(f->set->platform) > 0) {
         return ms_folding_note_halves(f);
@@ -97,6 +112,8 @@ static ms_status note_messages(ms_folding *f) {
     return f->failed ? MS_E_NOMEM : MS_OK;
 }
 
+/* Find the kinds of all messages and make their flows. The latency of the phase is that of the
+ * slowest direct message, plus that of the slowest forward, which follows one. */
 static ms_status fold(ms_folding *f, ms_arena *arena, ms_phase *phase_out) {
     ms_kind_table *table = NULL;
     ms_status status = note_messages(f);
@@ -118,6 +135,8 @@ static ms_status fold(ms_folding *f, ms_arena *arena, ms_phase *phase_out) {
     return status;
 }
 
+/* Fold a set of messages into the flows of a phase. Sets up the state of the sorting, and releases
+ * it. */
 ms_status ms_route_kinds_fold(const ms_message_set *set, bool is_coarse, ms_arena *arena,
                               ms_phase *phase_out, int *tier_out) {
     ms_arena scratch;

@@ -1,6 +1,9 @@
-/* Messages that are counted one by one. */
+/* The sorting of messages into kinds (route_kinds.c), message by message: for sets in which not
+ * every GPU sends to every other one, and for platforms whose routes have no halves. Each round
+ * computes all routes anew instead of storing them. */
 #include "collective/route_folding.h"
 
+/* Collect the links, latency and tier of one message. context: the ms_folding. */
 static void note_message(void *context, const ms_message *m) {
     ms_folding *f = context;
     ms_route route;
@@ -15,6 +18,8 @@ void ms_folding_note_pairs(ms_folding *f) {
     f->set->visit(f->set->source, note_message, f);
 }
 
+/* Find the kind of one message by the current colours, and count its crossings. context: the
+ * ms_folding. */
 static void count_message(void *context, const ms_message *m) {
     ms_folding *f = context;
     ms_route route;
@@ -22,7 +27,8 @@ static void count_message(void *context, const ms_message *m) {
     uint64_t colours = 0;
     ms_platform_route(f->set->platform, m->source, m->destination, &route);
     for (int i = 0; i < route.count; i++) {
-        indices[i] = ms_folding_note_link(f, route.links[i]); /* where it was noted before */
+        /* finds the link, which note_message has added */
+        indices[i] = ms_folding_note_link(f, route.links[i]);
         colours += f->is_coarse ? 0 : ms_folding_colour(f, indices[i]);
     }
     uint64_t kind = ms_folding_kind(route.tier, m->family, colours);

@@ -1,3 +1,5 @@
+/* The slowdown of computations by communication that runs at the same time on their rank
+ * (slowdown.h): the end of a computation whose factors change while it runs. */
 #include "collective/slowdown.h"
 
 bool ms_slowdown_is_needed(const double *factors) {
@@ -8,7 +10,9 @@ bool ms_slowdown_is_needed(const double *factors) {
     return is_needed;
 }
 
-/* The factor at a time; *until_out: how long it stays. */
+/* Factor on a computation at time `now_s`: the largest of the spans that contain it, 1 if none
+ * does. *until_out: the next time at which a span begins or ends, infinite if there is none; the
+ * factor is constant up to then [s]. */
 static double factor_at(const ms_slow_span *spans, int count, double now_s, double *until_out) {
     double factor = 1.0;
     *until_out = INFINITY;
@@ -23,6 +27,8 @@ static double factor_at(const ms_slow_span *spans, int count, double now_s, doub
     return factor;
 }
 
+/* End of a computation whose factor changes with the spans of communication: moves on from one
+ * change to the next, until the computation ends before the next change. */
 double ms_slowed_end_s(const ms_slow_span *spans, int count, double start_s, double time_s) {
     double until_s = 0.0;
     ms_running running = {time_s, start_s, factor_at(spans, count, start_s, &until_s)};

@@ -1,9 +1,10 @@
-/* All-reduce over double binary trees, as NCCL lays them: inside a node a chain, whose head stands
- * in two binary trees of nodes, one the mirror image of the other (or shifted by a node where their
- * number is odd), so that a node which forwards in one is a leaf in the other. Each tree reduces
- * half of a channel's bytes up to its root and sends them down again; chunks follow each other, so
- * both ways run at once, at the pace of the slowest edge, and all edges are one flow.
- * Source: Sanders, Speck, Traeff, Parallel Computing 35 (2009), two-tree algorithms; NCCL
+/* All-reduce over double binary trees, as NCCL lays them. In each channel the members of a node
+ * form a chain, and the heads of all chains are the nodes of two binary trees. The second tree is
+ * the mirror image of the first (or, for an odd number of nodes, shifted by one node), so that a
+ * node which forwards in one tree is a leaf in the other. Each tree reduces half of a channel's
+ * bytes up to its root and sends the result down again. Chunks are pipelined, so both directions
+ * run at the same time, at the rate of the slowest edge, and all edges are one flow. Source:
+ * Sanders, Speck, Traeff, Parallel Computing 35 (2009), two-tree algorithms; NCCL
  * src/graph/trees.cc, and src/graph/connect.cc with NCCL_TOPO_PATTERN_TREE: one GPU of a node holds
  * the edges to its parent and its children. */
 #include "collective/tree.h"
@@ -14,7 +15,8 @@
 #include "collective/library_tuning.h"
 #include "collective/step_fidelity.h"
 
-/* Latencies between a node and what it hangs from, and along its chain, one way [s]. */
+/* A node in one tree: its parent, and the one-way latencies of its edge to the parent and of its
+ * whole chain [s]. */
 typedef struct tree_node {
     int parent; /* -1: the root */
     double up_s, down_s;
@@ -32,6 +34,8 @@ static int parent_in_first(int count, int node) {
     return parent < count ? parent : node ^ lowest_bit;
 }
 
+/* The parent of a node in tree 0 or 1 of `count` nodes; -1 for the root. Tree 1 renumbers the
+ * nodes, takes the parent in tree 0, and numbers it back. */
 static int parent_of(int count, int node, int tree) {
     if (tree == 0) {
         return parent_in_first(count, node);
@@ -44,13 +48,14 @@ static int parent_of(int count, int node, int tree) {
     return is_shifted ? (parent + 1) % count : count - 1 - parent;
 }
 
-/* A tree of a channel. */
+/* One tree of one channel. */
 typedef struct tree_place {
-    int channel, tree;
-    bool has_chains;
+    int channel, tree; /* tree: 0 or 1 */
+    bool has_chains;   /* with the chains inside nodes */
 } tree_place;
 
-/* Add the edges of a node in one channel and tree, both ways. */
+/* Add the routes of a node's chain and of its edge to the parent, in both directions. Returns the
+ * node's parent and latencies. */
 static tree_node add_node(const ms_node_order *order, int node, tree_place place,
                           ms_crossings *crossings) {
     int channel = place.channel;
@@ -71,8 +76,8 @@ static tree_node add_node(const ms_node_order *order, int node, tree_place place
     return added;
 }
 
-/* A chunk is whole when that from the farthest member has come up, and everywhere when it has gone
- * down to the farthest. */
+/* Latency of one chunk through a tree: up from the member that is farthest from the root, plus down
+ * from the root to the farthest member [s]. nodes: [count]. */
 static double depth_s(const tree_node *nodes, int count) {
     double up_s = 0.0;
     double down_s = 0.0;
@@ -89,6 +94,8 @@ static double depth_s(const tree_node *nodes, int count) {
     return up_s + down_s;
 }
 
+/* Add the edges of the trees of all channels, and find the latency through the deepest tree. Every
+ * channel has both trees, with the members that the channel enters the nodes at as heads. */
 ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings *crossings,
                       ms_arena *arena, double *depth_s_out) {
     tree_node *nodes = MS_NEW(arena, tree_node, order->count);
@@ -111,6 +118,7 @@ ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings 
     return MS_OK;
 }
 
+/* Lay out an all-reduce over double binary trees. All edges of all channels' trees are one flow. */
 ms_status ms_tree_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     ms_node_order order;

@@ -1,4 +1,5 @@
-/* The sum of one number of each rank, such as the norm of the gradient: an all-reduce of 4 bytes.
+/* The time of an all-reduce of one number among all ranks (ms_coll_world_sum), such as the norm of
+ * the gradient: 4 bytes.
  *
  * Callers use its time and simulate no flows for it: 4 bytes need hardly any bandwidth, but a flow
  * on every link of the cluster would make every other flow count as contended. */
@@ -15,6 +16,8 @@ static int *list_gpus(const ms_mesh *mesh, ms_arena *arena) {
     return gpus;
 }
 
+/* Find the time of an all-reduce of one number among all ranks. Lays out a plan for all ranks as
+ * one group, and keeps its time only. */
 ms_status ms_coll_world_sum(const ms_platform *platform, const ms_mesh *mesh,
                             const ms_coll_choices *asked, ms_world_sum *sum_out) {
     ms_arena scratch;

@@ -1,16 +1,17 @@
-/* Where the groups of a class lie, and what they take there. */
+/* Layout of the groups of a class (comm_classes.h) on GPUs and links, and their times there. */
 #ifndef MS_ESTIMATE_CLASS_LAYOUT_H
 #define MS_ESTIMATE_CLASS_LAYOUT_H
 
 #include "estimate/comm_classes.h"
 
-/* Times of a class laid out with `bytes`; groups that take the same time as others are left out.
- *  *times_out: set in any case.  Returns as ms_comm_classes_find. */
+/* Find the times of a class. Its groups are laid out as for a collective of `bytes`, by which a
+ * library chooses; one group stands for those that take equally long.
+ *  *times_out: set in any case; is_refused after a failure.  Returns as ms_comm_classes_find. */
 ms_status ms_class_times_find(const ms_comm_classes *comm, ms_plan_space *space,
                               const ms_class_key *key, double bytes, ms_class_times *times_out);
 
-/* The sorts of communicators that a class's groups are.  Returns MS_OK; MS_E_NOMEM; as
- * ms_nccl_comm_find. */
+/* List the different communicators of a class's groups.  *all_out: the list.  Returns MS_OK;
+ * MS_E_NOMEM; as ms_nccl_comm_find. */
 ms_status ms_class_comms_list(const ms_comm_classes *comm, ms_plan_space *space,
                               const ms_class_key *key, ms_class_comms *all_out);
 

@@ -1,3 +1,6 @@
+/* Runs the operations of one step in order on the clocks of the pipeline ranks (clocks.h): a pass
+ * by its map, a message by its queue, an unshard beside the passes. All arrivals that an operation
+ * needs come from operations before it. */
 #include "estimate/clocks.h"
 
 #include <math.h>
@@ -5,8 +8,8 @@
 
 #include "base/number.h"
 
-/* Room for arrival times. It is not cleared, which would take a tenth of the time of a plain step:
- * each arrival time is written before it is read. */
+/* Storage for `count` arrival times. It is not cleared, which would take a tenth of the time of a
+ * plain step: each arrival time is written before it is read. */
 static double *reserve_arrivals(ms_vector *arrivals, size_t count) {
     if (arrivals->count < count) {
         ms_vector_add(arrivals, NULL, count - arrivals->count);
@@ -67,6 +70,7 @@ static void run_pass(ms_clocks *clocks, const ms_order_times *times, const ms_pa
     int carried = times->carried, count = MS_FROM_STREAM + carried;
     double from_s[MS_CLOCKS] = {
         [MS_FROM_RANK] = clocks->rank_s[rank], [MS_FROM_INPUT] = input_s, [MS_FROM_HOST] = *host_s};
+    /* a copy, as stream_s changes while the clocks after the pass are computed */
     memcpy(&from_s[MS_FROM_STREAM], stream_s, (size_t)carried * sizeof *stream_s);
     clocks->rank_s[rank] = latest(from_s, map->end_s, count);
     *host_s = times->launch_s > 0.0 ? latest(from_s, map->host_s, count) : *host_s;
@@ -75,10 +79,11 @@ static void run_pass(ms_clocks *clocks, const ms_order_times *times, const ms_pa
     }
 }
 
-/* Send a result to the rank that needs it.  message: -1: the result stays on its rank.  Returns
- * when the result arrives [s]. */
-static double hand_on(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
-                      int message, double end_s) {
+/* Send a result, which is ready at `end_s`, to the rank that needs it, after the earlier messages
+ * of its queue.  message: -1: the result stays on its rank.  Returns when the result arrives [s].
+ */
+static double send_result(ms_clocks *clocks, const ms_order *order, const ms_order_times *times,
+                          int message, double end_s) {
     if (message < 0) {
         return end_s;
     }
@@ -109,6 +114,8 @@ static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
     return op->inputs[1] < 0 ? first_s : ms_max(first_s, clocks->arrival_s[op->inputs[1]]);
 }
 
+/* Run operation number `at`, a pass or an overlapped pair: its map from the later of its inputs and
+ * unshards, then a message for each result that leaves the rank. */
 static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_times *times, int at) {
     const ms_order_op *op = &order->ops[at];
     const ms_pass_map *map = times->maps[op->slot];
@@ -125,7 +132,7 @@ static void run_op(ms_clocks *clocks, const ms_order *order, const ms_order_time
     double end_s = *rank_s;
     for (int i = 0; i < 2; i++) {
         double ready_s = launch_message(&clocks->host_s[op->rank], times, op->sends[i], end_s);
-        double arrival_s = hand_on(clocks, order, times, op->sends[i], ready_s);
+        double arrival_s = send_result(clocks, order, times, op->sends[i], ready_s);
         clocks->arrival_s[2 * at + i] = arrival_s;
         *rank_s = times->is_blocking ? ms_max(*rank_s, arrival_s) : *rank_s;
     }

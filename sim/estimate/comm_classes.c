@@ -1,3 +1,7 @@
+/* Tables of communication times by class (comm_classes.h). A class of pipeline rank p is replaced
+ * by that of the first pipeline rank that lies alike on the platform's tiers. If NCCL chooses
+ * algorithms, sizes for which it chooses the same share one class. class_layout.c lays classes out.
+ */
 #include "estimate/comm_classes.h"
 
 #include <math.h>
@@ -5,13 +9,15 @@
 
 #include "estimate/class_layout.h"
 
-/* Where the ranks of pipeline ranks lie: p * shift behind those of the first one, and from there on
- * again every `cell` GPUs at most. */
+/* Positions of the pipeline ranks on the GPUs of a mesh without a placement. Pipeline rank p has
+ * rows of up to `shift` consecutive GPUs that begin at p * shift, p * shift + cell, and so on. */
 typedef struct pipeline_grid {
-    int shift, cell;
-    int span; /* GPUs from the first to the last rank of one pipeline rank */
+    int shift; /* stride of the axis pp */
+    int cell;  /* GPUs of one row of every pipeline rank: shift * pp */
+    int span;  /* GPUs from the first to the last rank of one pipeline rank */
 } pipeline_grid;
 
+/* The grid of a mesh; without an axis pp all ranks are one row. */
 static pipeline_grid grid_of(const ms_mesh *mesh) {
     pipeline_grid grid = {.shift = mesh->ranks, .cell = mesh->ranks, .span = 1};
     for (int a = 0; a < mesh->axes; a++) {
@@ -25,16 +31,19 @@ static pipeline_grid grid_of(const ms_mesh *mesh) {
     return grid;
 }
 
-/* Whether two rows of GPUs of equal length lie alike among the units of a tier: the same distance
- * into one, or each inside one. */
+/* Whether two rows of `count` consecutive GPUs are cut alike by the borders of a tier's units, such
+ * as nodes: they begin at the same offset into a unit, or each lies inside one unit.  unit: GPUs of
+ * a unit.  first_a, first_b: first GPU of each row. */
 static bool is_row_alike(int unit, int first_a, int first_b, int count) {
     int into_a = first_a % unit, into_b = first_b % unit;
     return into_a == into_b || (into_a + count <= unit && into_b + count <= unit);
 }
 
-/* Whether pipeline ranks p and q, with `step` of their successors, lie alike among the units of a
- * tier. Where units and cells fit into each other, borders between units fall at the same place of
- * every cell. */
+/* Whether pipeline ranks p and q, each with `step` successors (0 or 1), lie alike among the units
+ * of a tier.  unit: GPUs of a unit. If a unit consists of whole cells, or a row of whole units, the
+ * borders are the same for all pipeline ranks. If a unit holds several whole rows of a cell, a rank
+ * lies inside units, and a pair of ranks may straddle a border. Otherwise all GPUs from the first
+ * to the last rank are compared. */
 static bool is_alike_in(int unit, const pipeline_grid *grid, int p, int q, int step) {
     int shift = grid->shift;
     bool is_nested = unit % grid->cell == 0 || (grid->cell % unit == 0 && shift % unit == 0);
@@ -48,7 +57,9 @@ static bool is_alike_in(int unit, const pipeline_grid *grid, int p, int q, int s
     return is_row_alike(unit, p * shift, q * shift, grid->span + step * shift);
 }
 
-/* The first pipeline rank that lies as `p` does, by itself (step 0) or with its successor (1). */
+/* The first pipeline rank that lies as `p` does on all tiers, by itself (step 0) or together with
+ * its successor (step 1); `p` if none does, or if ranks are placed one by one or links differ. The
+ * outermost tier has only one unit. */
 static int first_alike(const ms_comm_classes *comm, const pipeline_grid *grid, int p, int step) {
     const ms_platform *platform = comm->platform;
     bool is_regular = comm->mesh.devices == NULL && platform->link_factors == NULL;
@@ -123,6 +134,7 @@ ms_class_key ms_class_of_segment(const ms_segment *segment, int p) {
                           .load_imbalance = segment->coll_load_imbalance};
 }
 
+/* The time of `bytes` on a line [s]. */
 static double on_line(const ms_time_line *line, double bytes) {
     return line->latency_s + bytes * line->per_B_s + ms_library_ramp_s(&line->ramp, bytes);
 }
@@ -141,7 +153,8 @@ ms_class_key ms_class_as_chosen(const ms_comm_classes *comm, const ms_class_key 
     return chosen;
 }
 
-/* Replace the pipeline ranks of a class by the first ones whose ranks lie like theirs. */
+/* Replace the pipeline ranks of a key by the first ones that lie alike. Messages are covered
+ * between neighbours, with pp - 1 and 0 as neighbours; others keep their ranks. */
 static void use_first_ranks(const ms_comm_classes *comm, ms_class_key *key) {
     int pp = comm->pp;
     if (key->to < 0) {
@@ -161,8 +174,8 @@ bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
            a->load_imbalance == b->load_imbalance;
 }
 
-/* What the library takes for the groups of a class, as a number: the same for sizes that it takes
- * the same for.  key: without bytes. */
+/* Find ms_class_key.ways: the library's choices for the communicators of a class at a size, packed
+ * into 12 bits each behind a leading 1, which keeps the number above 0.  key: without bytes. */
 static ms_status find_ways(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                            double bytes, uint64_t *ways_out) {
     int number = 0;
@@ -184,13 +197,15 @@ static ms_status find_ways(ms_comm_classes *comm, ms_plan_space *space, const ms
         ways = ways << 12 | ms_nccl_way(comm->platform, &all->comms[i], &request, bytes);
     }
     if (all->count > MS_CLASS_COMMS_MAX) {
-        memcpy(&ways, &bytes, sizeof ways); /* every size for itself */
+        memcpy(&ways, &bytes,
+               sizeof ways); /* too many to pack: each size has a number of its own */
     }
     *ways_out = ways;
     return MS_OK;
 }
 
-/* The class whose key is in full, by number. */
+/* Find the number in `ways` of the class with a key, which is laid out if it is new.  key: with
+ * ways, without bytes.  bytes: a size with these choices. */
 static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
                             double bytes, int *number_out) {
     bool is_new = false;
@@ -201,7 +216,8 @@ static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const m
                : status;
 }
 
-/* Find the class of a key that is new.  sized: with bytes.  *class_out: its number. */
+/* Find the class of a key that is new in `keys`.  sized: the key with its bytes, 0 where no library
+ * chooses.  *class_out: number in `ways`. */
 static ms_status find_new_class(ms_comm_classes *comm, ms_plan_space *space,
                                 const ms_class_key *sized, int *class_out) {
     ms_class_key by_way = *sized;

@@ -1,6 +1,8 @@
+/* Sums of computation times (compute.h), for estimates of pipeline ranks and for the bound of a
+ * step's energy. */
 #include "estimate/compute.h"
 
-/* Share that sums of as many terms as steps have operations may differ by. */
+/* Maximum relative difference by rounding between sums of a step's times in different orders. */
 static const double ROUNDING = 1e-9;
 
 double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass) {
@@ -9,7 +11,7 @@ double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage
     for (int i = 0; i < plan->count; i++) {
         const ms_segment *segment = &costs->segments[plan->first + i];
         bool is_repeated = i >= plan->repeat.first && i < plan->repeat.first + plan->repeat.count;
-        int times = is_repeated ? 1 + plan->repeat.times : 1; /* more than once in an outline */
+        int times = is_repeated ? 1 + plan->repeat.times : 1; /* above 1 in an outline only */
         time_s += segment->is_collective ? 0.0 : times * segment->time_s;
     }
     return time_s;
@@ -49,7 +51,7 @@ double ms_compute_least_s(const ms_job *job, const ms_pass_counts *counts,
                           const ms_stage_costs *costs) {
     double sum_s = 0.0;
     double pass_s[MS_PASS_COUNT] = {0};
-    const ms_stage_cost *before = NULL; /* stages that are alike name the same passes */
+    const ms_stage_cost *before = NULL; /* the stage before: if alike, it has the same passes */
     for (int i = 0; i < counts->slices * counts->stages; i++) {
         const ms_stage_cost *stage =
             ms_stage_cost_of(costs, i % counts->stages, i / counts->stages);

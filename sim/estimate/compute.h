@@ -1,21 +1,22 @@
-/* Computation of pipeline ranks. */
+/* Computation times of passes and pipeline ranks, without communication. */
 #ifndef MS_ESTIMATE_COMPUTE_H
 #define MS_ESTIMATE_COMPUTE_H
 
 #include "base/arena.h"
 #include "job/spec.h"
 
-/* Computation of one pass over a stage [s]; collectives count nothing.  O(segments). */
+/* Computation time of one pass over a stage, without collectives, at a factor of 1 [s].  costs:
+ * those that `stage` is of.  O(segments). */
 double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage, ms_pass pass);
 
-/* Computation of a pipeline rank's slowest rank in a step, with nothing beside it that slows it
- * down: passes of all microbatches, and the optimizer [s].  O(its actions * segments). */
+/* Computation time of a step on the slowest rank of pipeline rank `p`: passes of all microbatches,
+ * and the update, without slow-down by communication [s].  O(actions of p * segments). */
 double ms_compute_rank_s(const ms_job *job, int p);
 
-/* How often each pass runs in a step, over all microbatches and pipeline ranks; follows from a
+/* How often each pass runs in a step, over all microbatches and pipeline ranks. Depends on the
  * program alone. */
 typedef struct ms_pass_counts {
-    const int *passes; /* [slices][model stages][MS_PASS_COUNT] */
+    const int *passes; /* [slices][model stages][MS_PASS_COUNT] number of runs */
     int slices, stages, pipeline_ranks;
 } ms_pass_counts;
 

@@ -1,3 +1,6 @@
+/* The estimate of one job (ms_job_estimate): memory and computation of each pipeline rank, the step
+ * and its bound from the clocks of step.c, and the bubble of the schedule. estimator.c estimates
+ * many jobs with the same parts, but without contention between collectives. */
 #include "estimate/estimate.h"
 
 #include <math.h>
@@ -5,10 +8,11 @@
 #include "estimate/compute.h"
 #include "estimate/step.h"
 
-/* Fill in the computing time and the memory of one pipeline rank. Memory depends on the order of
- * its passes alone, so that the peak of its list of actions is exact. */
-static void look_at_rank(const ms_job *job, const ms_held_memory *peak, int p,
-                         ms_rank_estimate *rank) {
+/* Fill in layers, computation and memory of pipeline rank `p`.  peak: its memory at the peak.
+ * Memory depends only on the order of the rank's passes, so that this peak is exact.  rank: zeros.
+ */
+static void fill_rank(const ms_job *job, const ms_held_memory *peak, int p,
+                      ms_rank_estimate *rank) {
     const ms_program *program = &job->program;
     for (int s = 0; s < program->stages; s++) {
         int stage = ms_program_model_stage(program, s);
@@ -20,7 +24,8 @@ static void look_at_rank(const ms_job *job, const ms_held_memory *peak, int p,
     rank->peak_B = peak->total_B;
 }
 
-/* The factor on computations of a stage of the model: of its slowest rank, in either direction. */
+/* The factor on the computations of a stage of the model: that of the slowest rank that holds a
+ * copy of the stage; schedules with two directions have two copies. */
 static double stage_factor(const ms_job *job, int stage) {
     double most = 0.0;
     for (int copy = stage; copy < job->program.stages; copy += job->program.model_stages) {
@@ -29,7 +34,8 @@ static double stage_factor(const ms_job *job, int stage) {
     return most;
 }
 
-/* Time of a pass over a stage, the mean over the slices of a sequence. */
+/* Computation time of a pass over a stage of the model on its slowest rank, the mean over the
+ * slices of a sequence [s]. */
 static double mean_time_s(const ms_job *job, int stage, ms_pass pass) {
     const ms_stage_costs *costs = &job->costs;
     int slices = costs->slices > 1 ? costs->slices : 1;
@@ -58,9 +64,10 @@ ms_status ms_estimate_pass_times(const ms_job *job, ms_arena *arena, ms_schedule
     return MS_OK;
 }
 
-/* Idle share of the schedule on paper; reports what is wrong. Ranks that do not wait for each other
- * at a step's end are idle only while a step is longer than they are busy: as long as a rank with a
- * first stage, which starts at once, is under way. */
+/* Find the bubble of the schedule: the idle share of its ranks with computations alone. Ranks that
+ * do not wait for each other at the end of a step start the next step while others still work. Then
+ * the time per step is that of the busiest rank, or the span of a rank with a first stage if that
+ * is longer, as such a rank starts the step at once.  Returns MS_OK; other statuses reported. */
 static ms_status find_bubble(const ms_job *job, ms_arena *arena, ms_diag *diag,
                              double *bubble_out) {
     const ms_program *program = &job->program;
@@ -85,6 +92,9 @@ static ms_status find_bubble(const ms_job *job, ms_arena *arena, ms_diag *diag,
     return MS_OK;
 }
 
+/* Estimate the step and its bound from the clocks of the pipeline ranks, with the times of `comm`.
+ * Contention between classes of collectives is counted, unless the job has no shared links or
+ * excludes contention. */
 static ms_status run_clocks(const ms_job *job, ms_comm_classes *comm, ms_plan_space *space,
                             ms_diag *diag, ms_estimate *estimate) {
     ms_arena *arena = &space->kept;
@@ -104,6 +114,7 @@ static ms_status run_clocks(const ms_job *job, ms_comm_classes *comm, ms_plan_sp
     return status;
 }
 
+/* Estimate the step and its bound, with all storage for it made and released here. */
 static ms_status find_step(const ms_job *job, ms_diag *diag, ms_estimate *estimate) {
     ms_plan_space space;
     ms_comm_classes comm;
@@ -115,7 +126,9 @@ static ms_status find_step(const ms_job *job, ms_diag *diag, ms_estimate *estima
     return status;
 }
 
-static ms_status look_at_ranks(const ms_job *job, ms_arena *arena, ms_estimate *estimate) {
+/* Fill in memory and computation of all pipeline ranks, whether the job fits, and the bound of its
+ * computation.  estimate: with room for the ranks. */
+static ms_status fill_ranks(const ms_job *job, ms_arena *arena, ms_estimate *estimate) {
     ms_memory_model memory;
     ms_memory_moments moments;
     ms_pass_counts counts;
@@ -126,7 +139,7 @@ static ms_status look_at_ranks(const ms_job *job, ms_arena *arena, ms_estimate *
     }
     for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
         ms_held_memory peak = ms_memory_model_peak(&memory, &moments, p);
-        look_at_rank(job, &peak, p, &estimate->ranks[p]);
+        fill_rank(job, &peak, p, &estimate->ranks[p]);
         if (estimate->ranks[p].peak_B > estimate->ranks[estimate->peak_rank].peak_B) {
             estimate->peak_rank = p;
         }
@@ -141,7 +154,7 @@ ms_status ms_job_estimate(const ms_job *job, ms_arena *arena, ms_diag *diag,
                           ms_estimate *estimate_out) {
     int pp = job->program.spec.pipeline_ranks;
     ms_estimate estimate = {.ranks = MS_NEW(arena, ms_rank_estimate, pp)};
-    ms_status status = estimate.ranks == NULL ? MS_E_NOMEM : look_at_ranks(job, arena, &estimate);
+    ms_status status = estimate.ranks == NULL ? MS_E_NOMEM : fill_ranks(job, arena, &estimate);
     status = status == MS_OK ? find_step(job, diag, &estimate) : status;
     if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while estimating the step");

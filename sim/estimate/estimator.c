@@ -1,4 +1,8 @@
-/* Estimates of many specs: results that several specs have in common are computed once and kept. */
+/* Estimates of many specs. The parts of an estimate are kept in four tables by keys that hold all
+ * that the part depends on: a place (ranks on GPUs, times of their communication), an order of
+ * passes, the costs of all stages, and the times of layers. A search meets few different parts in
+ * many candidates, so that an estimate is mostly look-ups and one run of the clocks (step.c).
+ * Balanced partitions, which need estimates themselves, also start here. */
 #include <math.h>
 #include <string.h>
 
@@ -11,11 +15,12 @@
 #include "estimate/rank_memory.h"
 #include "estimate/work_bound.h"
 
-/* What the position of ranks and groups on the GPUs follows from. */
+/* All that the positions of ranks and groups on the GPUs, and the times of their communication,
+ * depend on. */
 typedef struct place_key {
     const ms_platform *cluster;
     int kinds[MS_MESH_AXES_MAX], sizes[MS_MESH_AXES_MAX], strides[MS_MESH_AXES_MAX];
-    ms_rank_placement_choice placement; /* its lists by their addresses */
+    ms_rank_placement_choice placement; /* lists are compared by address */
     ms_expert_axes experts;
     ms_coll_choices algorithms;
     ms_fidelity fidelity;
@@ -27,18 +32,19 @@ typedef struct known_place {
     ms_mesh mesh, expert_mesh;
 } known_place;
 
-/* A schedule brought into order. */
+/* An order of passes, and all that follows from it alone. */
 typedef struct known_order {
-    ms_job job; /* the first one that had it, without costs */
+    ms_job job; /* the first job with this order, without costs */
     ms_order in_order;
     ms_memory_moments moments;
     ms_pass_counts counts;
-    unsigned passes; /* 1 << ms_pass of all that are in it */
+    unsigned passes; /* 1 << ms_pass of all passes in it */
 } known_order;
 
-/* What a balanced partition also depends on, since the step that it shortens does. */
+/* All that a balanced partition depends on beside the rest of a cost_key: the time of the step that
+ * the partition makes short depends on it. */
 typedef struct share_key {
-    int place;
+    int place; /* number in ms_estimator.places */
     ms_spec_host host;
     ms_sends sends;
     ms_step_end step_end;
@@ -46,52 +52,54 @@ typedef struct share_key {
     ms_partition_use use;
 } share_key;
 
-/* What the costs of all stages follow from. */
+/* All that the costs of all stages depend on. */
 typedef struct cost_key {
     const ms_platform *cluster;
     ms_model model;
     ms_given_costs given;
     ms_precision precision;
-    ms_model_layout layout; /* without what the order says */
+    ms_model_layout layout; /* without stage_rank, which follows from the order */
     ms_spec_partition partition;
-    int order;
-    share_key shared; /* of a balanced partition; else 0 */
+    int order;        /* number in ms_estimator.orders */
+    share_key shared; /* zeros unless the partition is balanced */
 } cost_key;
 
-/* What the times of layers follow from, by which they are shared among stages. */
+/* All that the times of layers depend on, by which a balanced partition shares them out. */
 typedef struct layer_key {
     const ms_platform *cluster;
     ms_model model;
     ms_precision precision;
-    ms_model_layout layout; /* without what the order says */
+    ms_model_layout layout; /* without the fields that ms_layer_times_find does not use */
     ms_spec_host host;
-    int place;
+    int place; /* number in ms_estimator.places */
 } layer_key;
 
 /* Costs of all stages, and their memory. */
 typedef struct known_costs {
     ms_stage_costs costs;
-    double peak_B;
-    double busy_s;
+    double peak_B; /* highest peak of any pipeline rank */
+    double busy_s; /* as in ms_estimate */
 } known_costs;
 
-/* By how much bounds may be lower than need be: it saves most specs half of their time, and is
- * within what estimates err by. */
+/* Share of a step by which its bound may be too low. With it the bound of most specs follows from
+ * the estimate without a second run of the clocks, which saves half of their time; estimates have
+ * errors of this size. */
 static const double BOUND_SLACK = 0.005;
 
-/* The result that belongs to a key of a table. */
+/* The value of a key of a table: a part of estimates, or the refusal of all specs that need it. */
 typedef struct known_item {
     void *item;         /* NULL: refused */
-    const char *reason; /* of the refusal, if the diagnostics of that time kept it; else NULL */
+    const char *reason; /* text of the refusal; NULL: the diagnostics at that time kept no text */
 } known_item;
 
 struct ms_estimator {
-    ms_arena *arena;
-    ms_arena scratch;
+    ms_arena *arena;  /* all parts that are kept */
+    ms_arena scratch; /* storage for one spec */
     ms_plan_space space;
-    ms_memo places, orders, costs, layers; /* known_item by their keys: a known_place, known_order,
-                                              known_costs or ms_layer_times each */
-    ms_memo works;                         /* of ms_work_bounds_init */
+    ms_memo places, orders, costs, layers; /* known_item by place_key, ms_job_order_key, cost_key
+                                              and layer_key; the items are a known_place,
+                                              known_order, known_costs and ms_layer_times */
+    ms_memo works;                         /* made by ms_work_bounds_init */
 };
 
 /* The state of the work on one spec. */
@@ -102,8 +110,8 @@ typedef struct estimating {
     known_place *place;
     known_order *order;
     known_costs *costs;
-    int place_number, order_number;
-    ms_partition_use use; /* of a balanced partition */
+    int place_number, order_number; /* numbers of place and order in their tables */
+    ms_partition_use use;           /* purpose of a balanced partition */
 } estimating;
 
 ms_estimator *ms_estimator_new(ms_arena *arena) {
@@ -141,15 +149,17 @@ void ms_estimator_free(ms_estimator *e) {
     ms_arena_release(&e->scratch);
 }
 
-/* The reason of a refusal, kept for the next spec with the same key. */
-static const char *keep_reason(const estimating *it) {
-    const ms_buffer *reason = it->diag->reason;
-    return reason == NULL ? NULL : ms_arena_strdup(it->e->arena, ms_buffer_text(reason));
+/* A copy of the reason why a spec was just refused, for later specs with the same key; NULL: none,
+ * or no memory. */
+static const char *keep_reason(const estimating *work) {
+    const ms_buffer *reason = work->diag->reason;
+    return reason == NULL ? NULL : ms_arena_strdup(work->e->arena, ms_buffer_text(reason));
 }
 
-/* Find the item of a key in a table. The item of a new key is made by `make`, once; a refusal is
- * kept as well. */
-static ms_status find_known(estimating *it, ms_memo *table, const void *key,
+/* Find the item of a key in a table. The item of a new key is made by `make`, which reports a
+ * refusal; a refusal is kept as well, and is returned for the same key without another report.
+ *  *number_out: of the key in the table.  *item_out: NULL where it is refused. */
+static ms_status find_known(estimating *work, ms_memo *table, const void *key,
                             ms_status (*make)(estimating *, void **), int *number_out,
                             void **item_out) {
     bool is_new = false;
@@ -159,21 +169,22 @@ static ms_status find_known(estimating *it, ms_memo *table, const void *key,
     }
     known_item *found = MS_MEMO_VALUE(table, known_item, *number_out);
     if (is_new) {
-        status = make(it, &found->item);
+        status = make(work, &found->item);
         if (status != MS_OK) {
-            *found = (known_item){NULL, status == MS_E_NOMEM ? NULL : keep_reason(it)};
+            *found = (known_item){NULL, status == MS_E_NOMEM ? NULL : keep_reason(work)};
         }
     } else if (found->item == NULL) {
         status = MS_E_INPUT;
-        if (found->reason != NULL && it->diag->reason != NULL) {
-            ms_buffer_puts(it->diag->reason, found->reason);
+        if (found->reason != NULL && work->diag->reason != NULL) {
+            ms_buffer_puts(work->diag->reason, found->reason);
         }
     }
     *item_out = found->item;
     return status;
 }
 
-/* A copy that outlives the spec's: of ranks that are placed, the GPU of each one, too. */
+/* Copy a mesh of a spec so that it outlives the spec. Where ranks are placed on GPUs one by one,
+ * their list of GPUs is copied to `arena` as well. */
 static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) {
     *copy = *mesh;
     if (mesh->devices == NULL) {
@@ -187,57 +198,65 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-static ms_status make_place(estimating *it, void **place_out) {
-    ms_arena *arena = it->e->arena;
+/* Make the known_place of the job: copies of its meshes, and comm classes that borrow the copies.
+ * For find_known. */
+static ms_status make_place(estimating *work, void **place_out) {
+    ms_arena *arena = work->e->arena;
     known_place *place = MS_NEW(arena, known_place, 1);
-    ms_status status = place == NULL ? MS_E_NOMEM : keep_mesh(arena, &it->job.mesh, &place->mesh);
-    if (status == MS_OK && it->job.expert_mesh != NULL) {
-        status = keep_mesh(arena, it->job.expert_mesh, &place->expert_mesh);
+    ms_status status = place == NULL ? MS_E_NOMEM : keep_mesh(arena, &work->job.mesh, &place->mesh);
+    if (status == MS_OK && work->job.expert_mesh != NULL) {
+        status = keep_mesh(arena, work->job.expert_mesh, &place->expert_mesh);
     }
     if (status == MS_OK) {
-        ms_job kept = it->job;
+        ms_job kept = work->job;
         kept.mesh = place->mesh;
-        kept.expert_mesh = it->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
+        kept.expert_mesh = work->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
         status = ms_comm_classes_init(&place->comm, &kept, arena);
     }
     *place_out = place;
     return status;
 }
 
-static ms_status find_place(estimating *it) {
-    const ms_mesh *mesh = &it->job.mesh;
+/* Find the job's place in the table, or make it. The key is cleared with memset and filled field by
+ * field, since memos also compare the padding. */
+static ms_status find_place(estimating *work) {
+    const ms_mesh *mesh = &work->job.mesh;
     place_key key;
     void *place = NULL;
     memset(&key, 0, sizeof key);
-    key.cluster = it->job.platform;
-    key.fidelity = it->job.spec.simulation.fidelity;
+    key.cluster = work->job.platform;
+    key.fidelity = work->job.spec.simulation.fidelity;
     for (int a = 0; a < mesh->axes; a++) {
         key.kinds[a] = (int)mesh->kinds[a];
         key.sizes[a] = mesh->sizes[a];
         key.strides[a] = mesh->strides[a];
     }
-    memcpy(&key.placement, &it->job.spec.placement, sizeof key.placement);
-    memcpy(&key.experts, &it->job.spec.experts, sizeof key.experts);
-    memcpy(&key.algorithms, &it->job.spec.algorithms, sizeof key.algorithms);
-    ms_status status = find_known(it, &it->e->places, &key, make_place, &it->place_number, &place);
-    it->place = place;
+    memcpy(&key.placement, &work->job.spec.placement, sizeof key.placement);
+    memcpy(&key.experts, &work->job.spec.experts, sizeof key.experts);
+    memcpy(&key.algorithms, &work->job.spec.algorithms, sizeof key.algorithms);
+    ms_status status =
+        find_known(work, &work->e->places, &key, make_place, &work->place_number, &place);
+    work->place = place;
     return status;
 }
 
-static ms_status make_order(estimating *it, void **order_out) {
-    ms_estimator *e = it->e;
+/* Make the known_order of the job: build its program, sort its passes (order.c), find the moments
+ * at which memory may peak and count the passes of each kind. For find_known. */
+static ms_status make_order(estimating *work, void **order_out) {
+    ms_estimator *e = work->e;
     known_order *known = MS_NEW(e->arena, known_order, 1);
     ms_memory_model memory;
     if (known == NULL) {
         return MS_E_NOMEM;
     }
-    known->job = it->job;
+    known->job = work->job;
     const ms_program *program = &known->job.program;
     bool has_order = program->actions != NULL;
-    ms_status status = has_order ? MS_OK : ms_job_order(&known->job, e->arena, it->diag);
+    ms_status status = has_order ? MS_OK : ms_job_order(&known->job, e->arena, work->diag);
     if (status == MS_OK) {
-        status = ms_order_make(program, e->arena, &e->scratch, it->diag, &known->in_order);
+        status = ms_order_make(program, e->arena, &e->scratch, work->diag, &known->in_order);
     }
+    /* of the costs, moments need the number of slices only */
     const ms_stage_costs slices = {.slices = program->spec.slices};
     if (status == MS_OK) {
         status = ms_memory_model_init(program, &slices, &e->scratch, &memory);
@@ -255,99 +274,111 @@ static ms_status make_order(estimating *it, void **order_out) {
     return status;
 }
 
-static ms_status find_order(estimating *it) {
+/* Find the job's order of passes in the table, or make it; the job gets the program. */
+static ms_status find_order(estimating *work) {
     ms_job_order_key key;
     void *order = NULL;
-    ms_job_find_order_key(&it->job, &key);
-    ms_status status = find_known(it, &it->e->orders, &key, make_order, &it->order_number, &order);
-    it->order = order;
+    ms_job_find_order_key(&work->job, &key);
+    ms_status status =
+        find_known(work, &work->e->orders, &key, make_order, &work->order_number, &order);
+    work->order = order;
     if (status == MS_OK) {
-        ms_job_take_order(&it->job, &it->order->job);
+        ms_job_take_order(&work->job, &work->order->job);
     }
     return status;
 }
 
-static ms_status make_layers(estimating *it, void **times_out) {
-    ms_layer_times *times = MS_NEW(it->e->arena, ms_layer_times, 1);
+/* Make the ms_layer_times of the job, for find_known. Faults are reported for the key `model` of
+ * the spec. */
+static ms_status make_layers(estimating *work, void **times_out) {
+    ms_layer_times *times = MS_NEW(work->e->arena, ms_layer_times, 1);
     ms_key_diag placed;
     *times_out = times;
-    ms_key_diag_init(&placed, &it->job.spec, "model", it->diag);
+    ms_key_diag_init(&placed, &work->job.spec, "model", work->diag);
     return times == NULL ? MS_E_NOMEM
-                         : ms_layer_times_find(&it->job, it->e->arena, &placed.diag, times);
+                         : ms_layer_times_find(&work->job, work->e->arena, &placed.diag, times);
 }
 
-static ms_step_place place_of(const estimating *it) {
-    return (ms_step_place){.order = &it->order->in_order,
-                           .comm = &it->place->comm,
-                           .space = &it->e->space,
-                           .scratch = &it->e->scratch,
+/* The input of ms_step_estimate for the spec, with slack of the bound and without contention. */
+static ms_step_place place_of(const estimating *work) {
+    return (ms_step_place){.order = &work->order->in_order,
+                           .comm = &work->place->comm,
+                           .space = &work->e->space,
+                           .scratch = &work->e->scratch,
                            .bound_slack = BOUND_SLACK};
 }
 
-/* Share the layers of a balanced partition among the stages. The times of layers are computed once
- * for all orders, since they take longer than the rest of an estimate. */
-static ms_status balance_layers(estimating *it) {
+/* Share the layers of a balanced partition among the stages; other partitions are there already.
+ * The times of layers are computed once for all orders, since they take longer than the rest of an
+ * estimate: the fields of the layout that depend on the order are left out of their key. */
+static ms_status balance_layers(estimating *work) {
     layer_key key;
     int number = 0;
     void *times = NULL;
-    if (it->job.layout.stage_layers != NULL) {
+    if (work->job.layout.stage_layers != NULL) {
         return MS_OK;
     }
     memset(&key, 0, sizeof key);
-    key.cluster = it->job.platform;
-    memcpy(&key.model, &it->job.spec.model, sizeof key.model);
-    memcpy(&key.precision, &it->job.precision, sizeof key.precision);
-    memcpy(&key.layout, &it->job.layout, sizeof key.layout);
+    key.cluster = work->job.platform;
+    memcpy(&key.model, &work->job.spec.model, sizeof key.model);
+    memcpy(&key.precision, &work->job.precision, sizeof key.precision);
+    memcpy(&key.layout, &work->job.layout, sizeof key.layout);
     key.layout.chunks = key.layout.directions = key.layout.slices = 0;
     key.layout.recompute_layers = 0;
     key.layout.stage_rank = NULL;
-    memcpy(&key.host, &it->job.spec.host, sizeof key.host);
-    key.place = it->place_number;
-    ms_status status = find_known(it, &it->e->layers, &key, make_layers, &number, &times);
+    memcpy(&key.host, &work->job.spec.host, sizeof key.host);
+    key.place = work->place_number;
+    ms_status status = find_known(work, &work->e->layers, &key, make_layers, &number, &times);
     if (status != MS_OK) {
         return status;
     }
-    const ms_partition_input input = {.job = &it->job,
+    const ms_partition_input input = {.job = &work->job,
                                       .times = times,
-                                      .place = place_of(it),
-                                      .moments = &it->order->moments,
-                                      .passes = it->order->passes,
-                                      .use = it->use};
-    return ms_partition_find(&input, it->e->arena, &it->job.layout.stage_layers);
+                                      .place = place_of(work),
+                                      .moments = &work->order->moments,
+                                      .passes = work->order->passes,
+                                      .use = work->use};
+    return ms_partition_find(&input, work->e->arena, &work->job.layout.stage_layers);
 }
 
-static ms_status cost_stages(estimating *it, ms_stage_costs *costs) {
-    ms_job *job = &it->job;
+/* Compute the costs of all stages: those that the spec gives, or those of the model, after its
+ * layers are shared out. Of layers that are alike only a few are built (ms_model_outline). */
+static ms_status cost_stages(estimating *work, ms_stage_costs *costs) {
+    ms_job *job = &work->job;
     if (!job->spec.has_model) {
         const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.slices};
-        return ms_costs_build(&job->spec.costs, &sizes, it->e->arena, it->diag, costs);
+        return ms_costs_build(&job->spec.costs, &sizes, work->e->arena, work->diag, costs);
     }
-    ms_status status = ms_job_partition(job, it->e->arena, it->diag);
-    status = status == MS_OK ? balance_layers(it) : status;
+    ms_status status = ms_job_partition(job, work->e->arena, work->diag);
+    status = status == MS_OK ? balance_layers(work) : status;
     return status == MS_OK ? ms_model_outline(&job->spec.model, &job->layout, &job->precision,
-                                              &job->platform->gpu, it->order->passes, it->e->arena,
-                                              it->diag, costs)
+                                              &job->platform->gpu, work->order->passes,
+                                              work->e->arena, work->diag, costs)
                            : status;
 }
 
-static ms_status make_costs(estimating *it, void **costs_out) {
-    ms_estimator *e = it->e;
+/* Make the known_costs of the job, which has its order and place. For find_known. */
+static ms_status make_costs(estimating *work, void **costs_out) {
+    ms_estimator *e = work->e;
     ms_memory_model memory;
     known_costs *known = MS_NEW(e->arena, known_costs, 1);
-    ms_status status = known == NULL ? MS_E_NOMEM : cost_stages(it, &known->costs);
+    ms_status status = known == NULL ? MS_E_NOMEM : cost_stages(work, &known->costs);
     if (status == MS_OK) {
-        status = ms_memory_model_init(&it->order->job.program, &known->costs, &e->scratch, &memory);
+        status =
+            ms_memory_model_init(&work->order->job.program, &known->costs, &e->scratch, &memory);
     }
     if (status == MS_OK) {
-        known->peak_B = ms_memory_highest_B(&memory, &it->order->moments);
-        known->busy_s = ms_compute_least_s(&it->job, &it->order->counts, &known->costs);
+        known->peak_B = ms_memory_highest_B(&memory, &work->order->moments);
+        known->busy_s = ms_compute_least_s(&work->job, &work->order->counts, &known->costs);
     }
     *costs_out = known;
     return status;
 }
 
-static ms_status find_costs(estimating *it) {
-    const ms_job_spec *spec = &it->job.spec;
+/* Find the costs of all stages in the table, or make them; the job gets them. The key of a balanced
+ * partition has more fields than that of others, which so share their costs among more specs. */
+static ms_status find_costs(estimating *work) {
+    const ms_job_spec *spec = &work->job.spec;
     cost_key key;
     void *costs = NULL;
     int number = 0;
@@ -355,75 +386,83 @@ static ms_status find_costs(estimating *it) {
     key.cluster = spec->platform.cluster;
     memcpy(&key.model, &spec->model, sizeof key.model);
     memcpy(&key.given, &spec->costs, sizeof key.given);
-    memcpy(&key.precision, &it->job.precision, sizeof key.precision);
-    memcpy(&key.layout, &it->job.layout, sizeof key.layout);
+    memcpy(&key.precision, &work->job.precision, sizeof key.precision);
+    memcpy(&key.layout, &work->job.layout, sizeof key.layout);
     key.layout.stage_rank = NULL;
     memcpy(&key.partition, &spec->schedule.partition, sizeof key.partition);
-    key.order = it->order_number;
+    key.order = work->order_number;
     if (spec->schedule.partition.kind == MS_PARTITION_BALANCED) {
-        key.shared.place = it->place_number;
+        key.shared.place = work->place_number;
         memcpy(&key.shared.host, &spec->host, sizeof key.shared.host);
         key.shared.sends = spec->schedule.sends;
         key.shared.step_end = spec->schedule.step_end;
         key.shared.steps = spec->simulation.steps;
-        key.shared.use = it->use;
+        key.shared.use = work->use;
     }
-    ms_status status = find_known(it, &it->e->costs, &key, make_costs, &number, &costs);
-    it->costs = costs;
+    ms_status status = find_known(work, &work->e->costs, &key, make_costs, &number, &costs);
+    work->costs = costs;
     if (status == MS_OK) {
-        it->job.costs = it->costs->costs;
+        work->job.costs = work->costs->costs;
     }
     return status;
 }
 
-static ms_status run_step(const estimating *it, ms_spec_estimate *estimate) {
-    const ms_step_place place = place_of(it);
-    return ms_step_estimate(&it->job, &place, &estimate->step_s, &estimate->lower_bound_s);
+/* Estimate the step of a spec that is laid out, and its bound. */
+static ms_status run_step(const estimating *work, ms_spec_estimate *estimate) {
+    const ms_step_place place = place_of(work);
+    return ms_step_estimate(&work->job, &place, &estimate->step_s, &estimate->lower_bound_s);
 }
 
-/* Check all of a spec that needs no order of passes, no costs and no places.  O(axes). */
-static ms_status look_over(estimating *it, const ms_job_spec *spec) {
-    it->e->space.diag = it->diag;
-    ms_status status = ms_job_shape(spec, &it->e->scratch, it->diag, &it->job);
-    /* an order of a thousand stages takes longer than all else, and few models have the layers */
-    return status == MS_OK ? ms_job_check_layers(&it->job, it->diag) : status;
+/* Start the work on a spec: shape its job, and check all that needs no order of passes, no costs
+ * and no place.  O(axes). */
+static ms_status start_spec(estimating *work, const ms_job_spec *spec) {
+    work->e->space.diag = work->diag;
+    ms_status status = ms_job_shape(spec, &work->e->scratch, work->diag, &work->job);
+    /* checked first because the order of a thousand stages takes longer than the rest of an
+     * estimate, and few models have as many layers */
+    return status == MS_OK ? ms_job_check_layers(&work->job, work->diag) : status;
 }
 
-/* Find all but the step: the order of passes, the place, the costs, and from them the memory. */
-static ms_status lay_out(estimating *it) {
-    ms_status status = find_order(it);
-    status = status == MS_OK ? find_place(it) : status;
-    return status == MS_OK ? find_costs(it) : status;
+/* Find order, place and costs of the spec, and with them its memory. The place is needed before the
+ * costs, as a balanced partition depends on it. */
+static ms_status lay_out(estimating *work) {
+    ms_status status = find_order(work);
+    status = status == MS_OK ? find_place(work) : status;
+    return status == MS_OK ? find_costs(work) : status;
 }
 
-static bool fits(const estimating *it) {
-    const ms_gpu_type *gpu = &it->job.platform->gpu;
-    return it->costs->peak_B <= gpu->hbm_B - gpu->reserve_B;
+/* Whether the spec's highest peak of memory is at most the capacity of a GPU. */
+static bool fits(const estimating *work) {
+    const ms_gpu_type *gpu = &work->job.platform->gpu;
+    return work->costs->peak_B <= gpu->hbm_B - gpu->reserve_B;
 }
 
-static ms_status run(estimating *it, const ms_job_spec *spec, ms_spec_estimate *estimate) {
+/* Estimate step, bound and memory of a spec. */
+static ms_status run(estimating *work, const ms_job_spec *spec, ms_spec_estimate *estimate) {
     ms_work_bound early;
-    ms_status status = look_over(it, spec);
+    ms_status status = start_spec(work, spec);
     if (status == MS_OK) {
-        status = ms_work_bound_find(&it->e->works, &it->job, &it->e->scratch, &early);
+        status = ms_work_bound_find(&work->e->works, &work->job, &work->e->scratch, &early);
     }
-    status = status == MS_OK ? lay_out(it) : status;
-    status = status == MS_OK ? run_step(it, estimate) : status;
+    status = status == MS_OK ? lay_out(work) : status;
+    status = status == MS_OK ? run_step(work, estimate) : status;
     if (status == MS_OK) {
-        estimate->peak_B = it->costs->peak_B;
-        estimate->fits = fits(it);
-        /* a bound that was within the slack of the estimate may be below the early one */
+        estimate->peak_B = work->costs->peak_B;
+        estimate->fits = fits(work);
+        /* the bound of the step may be too low by BOUND_SLACK, and so below the early one */
         estimate->lower_bound_s = fmax(estimate->lower_bound_s, early.step_s);
-        estimate->least = ms_job_price_use(&it->job, estimate->lower_bound_s, it->costs->busy_s);
+        estimate->least =
+            ms_job_price_use(&work->job, estimate->lower_bound_s, work->costs->busy_s);
     }
     return status;
 }
 
-/* End the work on a spec.  doing: what failed if memory ran out.  Returns the status. */
-static ms_status end(estimating *it, ms_status status, const char *doing) {
-    ms_arena_clear(&it->e->scratch);
+/* End the work on a spec: clear the scratch storage and report a lack of memory.  doing: the work,
+ * for the report.  Returns `status`. */
+static ms_status end_spec(estimating *work, ms_status status, const char *doing) {
+    ms_arena_clear(&work->e->scratch);
     if (status == MS_E_NOMEM) {
-        ms_diag_error(it->diag, "out of memory while %s", doing);
+        ms_diag_error(work->diag, "out of memory while %s", doing);
     }
     return status;
 }
@@ -431,66 +470,66 @@ static ms_status end(estimating *it, ms_status status, const char *doing) {
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            ms_spec_estimate *estimate_out) {
     ms_spec_estimate estimate = {0};
-    estimating it = {.e = estimator, .diag = diag, .use = MS_PARTITION_OF_CANDIDATE};
-    ms_status status = run(&it, spec, &estimate);
+    estimating work = {.e = estimator, .diag = diag, .use = MS_PARTITION_OF_CANDIDATE};
+    ms_status status = run(&work, spec, &estimate);
     if (status == MS_OK) {
         *estimate_out = estimate;
     }
-    return end(&it, status, "estimating the step");
+    return end_spec(&work, status, "estimating the step");
 }
 
 ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            double *peak_B_out, bool *fits_out) {
-    estimating it = {.e = estimator, .diag = diag, .use = MS_PARTITION_TO_FIT};
-    ms_status status = look_over(&it, spec);
-    status = status == MS_OK ? lay_out(&it) : status;
+    estimating work = {.e = estimator, .diag = diag, .use = MS_PARTITION_TO_FIT};
+    ms_status status = start_spec(&work, spec);
+    status = status == MS_OK ? lay_out(&work) : status;
     if (status == MS_OK) {
-        *peak_B_out = it.costs->peak_B;
-        *fits_out = fits(&it);
+        *peak_B_out = work.costs->peak_B;
+        *fits_out = fits(&work);
     }
-    return end(&it, status, "finding a job's memory");
+    return end_spec(&work, status, "finding a job's memory");
 }
 
 ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                              ms_price_use *least_out) {
     ms_work_bound early;
-    estimating it = {.e = estimator, .diag = diag};
-    ms_status status = look_over(&it, spec);
+    estimating work = {.e = estimator, .diag = diag};
+    ms_status status = start_spec(&work, spec);
     if (status == MS_OK) {
-        status = ms_work_bound_find(&estimator->works, &it.job, &estimator->scratch, &early);
+        status = ms_work_bound_find(&estimator->works, &work.job, &estimator->scratch, &early);
     }
     if (status == MS_OK) {
-        *least_out = ms_job_price_use(&it.job, early.step_s, early.busy_s);
+        *least_out = ms_job_price_use(&work.job, early.step_s, early.busy_s);
     }
-    return end(&it, status, "bounding the step");
+    return end_spec(&work, status, "bounding the step");
 }
 
-/* Find the balanced partition of a job that has its order of passes. */
-static ms_status partition(estimating *it) {
-    it->e->space.diag = it->diag;
-    ms_status status = find_order(it);
-    status = status == MS_OK ? find_place(it) : status;
-    return status == MS_OK ? balance_layers(it) : status;
+/* Find the balanced partition of a job that is laid out, but has no layers per stage yet. */
+static ms_status partition(estimating *work) {
+    work->e->space.diag = work->diag;
+    ms_status status = find_order(work);
+    status = status == MS_OK ? find_place(work) : status;
+    return status == MS_OK ? balance_layers(work) : status;
 }
 
 ms_status ms_layer_partition_balance(ms_job *job, ms_arena *arena, ms_diag *diag) {
     if (!job->spec.has_model || job->layout.stage_layers != NULL) {
         return MS_OK;
     }
-    ms_arena own;
+    ms_arena own; /* an estimator for this job alone, released at the end */
     ms_arena_init(&own);
-    estimating it = {
+    estimating work = {
         .e = ms_estimator_new(&own), .diag = diag, .job = *job, .use = MS_PARTITION_OF_JOB};
     int stages = job->program.model_stages;
     int *layers = MS_NEW(arena, int, stages);
-    ms_status status = it.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&it);
+    ms_status status = work.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&work);
     if (status == MS_OK) {
-        memcpy(layers, it.job.layout.stage_layers, (size_t)stages * sizeof *layers);
+        memcpy(layers, work.job.layout.stage_layers, (size_t)stages * sizeof *layers);
         job->layout.stage_layers = layers;
     } else if (status == MS_E_NOMEM) {
         ms_diag_error(diag, "out of memory while sharing layers among stages");
     }
-    ms_estimator_free(it.e);
+    ms_estimator_free(work.e);
     ms_arena_release(&own);
     return status;
 }

@@ -1,26 +1,28 @@
-/* The smallest change of mesh, sharding and recomputation that fits in memory. For every mesh of
- * the job's ranks there is a list of overrides that make it; sharding and recomputation add theirs.
- * All changes of one override are tried, then all of two, and so on, until some fit. */
+/* Finds the smallest change of mesh, sharding and recomputation with which a job fits in memory
+ * (memory_options.h). For each mesh of the job's ranks there is a list of overrides that make it; a
+ * choice of sharding and recomputation adds its own. All changes of one override are tried, then
+ * all of two, and so on, until some fit. */
 #include "estimate/memory_options.h"
 #include "estimate/trial.h"
 
-/* Maximum number of passes of all pipeline ranks, unless the job has more already. The estimator
- * keeps the order of passes of each mesh: without this limit a job of 4,096 sequences on 1,024 GPUs
- * took 0.8 GB and 1.5 times as long. Meshes beyond it have few replicas and a long pipeline. */
+/* Maximum number of passes of all pipeline ranks of a mesh that is tried, unless the job has more
+ * already. The estimator keeps the order of passes of each mesh: without this limit a job of 4,096
+ * sequences on 1,024 GPUs took 0.8 GB and 1.5 times as long. Meshes beyond it have few replicas and
+ * a long pipeline. */
 enum { PASSES_MAX = 1 << 16 };
 
 /* A mesh of the job's ranks. */
 typedef struct trial_mesh {
     ms_axis_sizes sizes;
-    ms_trial_sets sets;
-    bool is_balanced;            /* layers are shared among stages by their times */
-    bool is_judged, is_hopeless; /* hopeless: it fits with no choice */
+    ms_trial_sets sets;          /* overrides that make it of the job's mesh */
+    bool is_balanced;            /* with a balanced partition */
+    bool is_judged, is_hopeless; /* hopeless: it was judged, and fits with no choice */
 } trial_mesh;
 
-/* What is chosen beside the mesh. */
+/* Choices beside the mesh: sharding, recomputation and sequence parallelism. */
 typedef struct trial_choice {
-    int zero;
-    bool reduces_every;
+    int zero;           /* stage of ZeRO */
+    bool reduces_every; /* gradients are reduced every microbatch (data_parallel.reduce) */
     ms_recompute recompute;
     bool has_sequence_parallel;
 } trial_choice;
@@ -28,16 +30,17 @@ typedef struct trial_choice {
 /* A search under way. */
 typedef struct fit_search {
     ms_trials trials;
-    ms_vector meshes; /* of trial_mesh */
-    ms_axis_sizes now;
-    long sequences; /* per step */
-    ms_arena *arena;
+    ms_vector meshes;  /* of trial_mesh */
+    ms_axis_sizes now; /* of the job */
+    long sequences;    /* per step, of the job and of all changes */
+    ms_arena *arena;   /* the lists of the result */
     ms_fitting_change best;
 } fit_search;
 
 /* ---- meshes ---- */
 
-/* Number of groups of ranks that process different sequences. */
+/* Number of groups of ranks that process different sequences, with `sizes` as the job's axes: the
+ * product of dp, of axes with names of their own and, without an experts' mesh, of ep. */
 static long replicas_of(const ms_job_spec *spec, const ms_axis_sizes *sizes) {
     const ms_axis_sizes now = ms_trial_axes(spec);
     const long ep_now = spec->experts.ep > 0 ? 1 : now.ep;
@@ -45,13 +48,15 @@ static long replicas_of(const ms_job_spec *spec, const ms_axis_sizes *sizes) {
     return sizes->dp * others * (spec->experts.ep > 0 ? 1 : sizes->ep);
 }
 
+/* Number of forward and backward passes of all pipeline ranks in a step. */
 static double passes_of(const fit_search *search, const ms_axis_sizes *sizes) {
     const long unit = search->trials.spec->batch.micro * replicas_of(search->trials.spec, sizes);
     const long microbatches = search->sequences / unit;
     return 2.0 * sizes->pp * (double)microbatches;
 }
 
-/* A given list of layers for each stage is removed if the number of stages changes. */
+/* Append the overrides of the partition: a list of layers per stage is removed if the number of
+ * stages changes, and is_balanced asks for a balanced partition. */
 static void add_partition(fit_search *search, int pp, bool is_balanced, ms_trial_sets *sets) {
     const ms_spec_partition *partition = &search->trials.spec->schedule.partition;
     if (pp != search->now.pp && partition->stage_layers.count > 0) {
@@ -62,6 +67,8 @@ static void add_partition(fit_search *search, int pp, bool is_balanced, ms_trial
     }
 }
 
+/* Append a mesh with its overrides to the meshes that are tried, unless it cannot split the
+ * sequences of a step evenly or has too many passes. */
 static ms_status add_mesh(fit_search *search, const ms_axis_sizes *sizes, bool is_balanced) {
     const ms_spec_batch *batch = &search->trials.spec->batch;
     const long unit = batch->micro * replicas_of(search->trials.spec, sizes);
@@ -80,7 +87,9 @@ static ms_status add_mesh(fit_search *search, const ms_axis_sizes *sizes, bool i
     return ms_vector_add(&search->meshes, &mesh, 1) == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* A mesh whose stages may not divide the layers is tried with a balanced partition, too. */
+/* Visitor of the meshes of the job's ranks: append each one whose tp divides the heads and whose ep
+ * divides the experts. A mesh whose stages may not divide the layers is tried with a balanced
+ * partition, too.  context: fit_search. */
 static ms_status visit(void *context, const ms_axis_sizes *sizes) {
     fit_search *search = context;
     const ms_job_spec *spec = search->trials.spec;
@@ -99,7 +108,8 @@ static ms_status visit(void *context, const ms_axis_sizes *sizes) {
     return status;
 }
 
-/* Where experts have a mesh of their own, their ep is varied apart from the other axes. */
+/* Visitor in place of `visit` where the experts have a mesh of their own: its ep is varied apart
+ * from the other axes. */
 static ms_status visit_with_expert_mesh(void *context, const ms_axis_sizes *sizes) {
     fit_search *search = context;
     const ms_job_spec *spec = search->trials.spec;
@@ -115,10 +125,13 @@ static ms_status visit_with_expert_mesh(void *context, const ms_axis_sizes *size
     return status;
 }
 
+/* The maximum of two numbers. */
 static int at_least(int a, int b) {
     return a > b ? a : b;
 }
 
+/* List all meshes with the job's number of ranks. tp is limited to the ranks that share the fast
+ * links, pp to the layers, ep to the experts, each with at least its present size. */
 static ms_status list_meshes(fit_search *search) {
     const ms_job_spec *spec = search->trials.spec;
     const ms_axis_sizes now = search->now;
@@ -136,6 +149,8 @@ static ms_status list_meshes(fit_search *search) {
 
 /* ---- choices ---- */
 
+/* The choices of the job. Recomputation of some layers only counts as none, since full
+ * recomputation still saves memory. */
 static trial_choice choice_now(const ms_job_spec *spec) {
     const bool is_full =
         spec->choices.recompute == MS_RECOMPUTE_FULL && spec->choices.recompute_layers == 0;
@@ -147,6 +162,7 @@ static trial_choice choice_now(const ms_job_spec *spec) {
                           .has_sequence_parallel = spec->choices.has_sequence_parallel};
 }
 
+/* Append the overrides that turn the job's choices into `choice`. */
 static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_sets *sets) {
     ms_trials *trials = &search->trials;
     const ms_job_spec *spec = trials->spec;
@@ -172,16 +188,16 @@ static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_
     }
 }
 
-/* Whether reducing gradients every microbatch is possible and a change: without pipeline ranks ZeRO
- * 2 and 3 do so by default. */
+/* Whether reducing gradients every microbatch is possible with a ZeRO stage, and a change of the
+ * job. Without pipeline ranks ZeRO 2 and 3 do so by default (MS_SPEC_USUAL). */
 static bool may_reduce_every(const fit_search *search, const trial_mesh *mesh, int zero) {
     const int reduce = search->trials.spec->reduce;
     return zero >= 2 && reduce != MS_REDUCE_EVERY &&
            (mesh->sizes.pp > 1 || reduce != MS_SPEC_USUAL);
 }
 
-/* Keep a trial that is better than the best so far: one that fits and is faster or, where none fits
- * so far, one with a smaller peak. */
+/* Keep a change that is better than the best so far: one that fits and has a shorter step or, where
+ * none fits so far, one with a smaller peak.  sets: its overrides. */
 static ms_status take_better(fit_search *search, const ms_trial_sets *sets,
                              const ms_fitting_change *found) {
     ms_fitting_change *best = &search->best;
@@ -196,7 +212,9 @@ static ms_status take_better(fit_search *search, const ms_trial_sets *sets,
     return ms_trial_keep(sets, search->arena, &best->sets);
 }
 
-/* Try a choice on a mesh.  *was_laid_out_out: whether it was not refused. */
+/* Find the memory of a choice on a mesh. If it does not fit, it may become the best so far.
+ *  *was_laid_out_out: whether it was not refused. *fits_out: whether it fits.  Returns MS_OK, also
+ * for a refusal. */
 static ms_status try_choice(fit_search *search, const trial_mesh *mesh, const trial_choice *choice,
                             bool *was_laid_out_out, bool *fits_out) {
     ms_trials *trials = &search->trials;
@@ -212,7 +230,8 @@ static ms_status try_choice(fit_search *search, const trial_mesh *mesh, const tr
     return ms_trial_is_refused(status) ? MS_OK : status;
 }
 
-/* Try a choice and estimate its step, if it and the mesh make `overrides` overrides. */
+/* Find the memory of a choice on a mesh and, if it fits, its step, if choice and mesh together make
+ * exactly `overrides` overrides. It may become the best so far. */
 static ms_status time_choice(fit_search *search, const trial_mesh *mesh, const trial_choice *choice,
                              size_t overrides) {
     ms_trials *trials = &search->trials;
@@ -240,8 +259,9 @@ static ms_status time_choice(fit_search *search, const trial_mesh *mesh, const t
     return ms_trial_is_refused(status) ? MS_OK : status;
 }
 
-/* Whether a mesh fits with a ZeRO stage and the choices that save most memory, or with the next
- * weaker ones where these are refused. */
+/* Find whether a mesh fits with a ZeRO stage and the choices that save most memory. Where these are
+ * refused, the next weaker ones are tried. The bits of `weaker` leave out, in this order: reduction
+ * every microbatch, sequence parallelism, full recomputation. */
 static ms_status judge_zero(fit_search *search, const trial_mesh *mesh, int zero,
                             bool *was_laid_out_out, bool *fits_out) {
     const trial_choice now = choice_now(search->trials.spec);
@@ -260,6 +280,8 @@ static ms_status judge_zero(fit_search *search, const trial_mesh *mesh, int zero
     return status;
 }
 
+/* Find whether a mesh fits with any choice, and keep the answer: a hopeless mesh is not tried
+ * further. */
 static ms_status judge(fit_search *search, trial_mesh *mesh) {
     bool was_laid_out = false, fits = false, is_enough = false;
     ms_status status = MS_OK;
@@ -280,6 +302,7 @@ static ms_status judge(fit_search *search, trial_mesh *mesh) {
 
 /* ---- the search ---- */
 
+/* Try a choice with each kind of recomputation that recomputes at least as much as the job does. */
 static ms_status try_recomputations(fit_search *search, const trial_mesh *mesh, trial_choice choice,
                                     size_t overrides) {
     static const ms_recompute KINDS[] = {MS_RECOMPUTE_NONE, MS_RECOMPUTE_SELECTIVE,
@@ -297,7 +320,9 @@ static ms_status try_recomputations(fit_search *search, const trial_mesh *mesh, 
     return status;
 }
 
-/* Try all choices that make `overrides` overrides together with the mesh. */
+/* Try all choices that make `overrides` overrides together with the mesh. ZeRO, reduction and
+ * sequence parallelism are only strengthened. A mesh that leaves no override for a choice is tried
+ * as it is, without being judged first. */
 static ms_status try_mesh(fit_search *search, trial_mesh *mesh, size_t overrides) {
     const trial_choice now = choice_now(search->trials.spec);
     trial_choice choice;
@@ -322,6 +347,7 @@ static ms_status try_mesh(fit_search *search, trial_mesh *mesh, size_t overrides
     return status;
 }
 
+/* Try all meshes with an increasing number of overrides, until some change fits. */
 static ms_status search_all(fit_search *search) {
     ms_status status = list_meshes(search);
     for (size_t overrides = 1;

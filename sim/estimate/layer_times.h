@@ -1,7 +1,8 @@
 /**
  * @file
- * Layer times: what a model's layers and its two ends take on a platform, so that they can be
- * shared among pipeline stages. A closed form: no graph is built and nothing is simulated.
+ * Layer times: times of a model's layers and of its two ends (embedding and head) on a platform, by
+ * which a balanced partition shares layers out to pipeline stages. A closed form: no graph is built
+ * and nothing is simulated.
  */
 #ifndef MESHSIM_LAYER_TIMES_H
 #define MESHSIM_LAYER_TIMES_H
@@ -12,9 +13,9 @@
 
 /** Times of one microbatch in a step, forward and backward pass together [s]. */
 typedef struct ms_layer_times {
-    const double *layer_s; /**< [layers] */
-    double first_s;        /**< of the embedding, on the first stage */
-    double last_s;         /**< of head and prediction modules, on the last stage */
+    const double *layer_s; /**< [layers] time of each transformer layer */
+    double first_s;        /**< time of the embedding, on the first stage */
+    double last_s;         /**< time of head and prediction modules, on the last stage */
 } ms_layer_times;
 
 /** Find how long each layer and both ends of the model take for one microbatch. Each layer is timed

@@ -1,19 +1,24 @@
-/* Moments in which a rank may hold most. See decision note rank_memory.md. */
+/* Moments of a pipeline rank: the counts of its memory model (rank_memory.h) between two actions of
+ * its list. Most moments cannot be the peak, as another moment has at least as much of everything.
+ * They are dropped once per order of passes; the peak is then the heaviest of the rest, for any
+ * costs. See decision note rank_memory.md. */
 #include <math.h>
 #include <string.h>
 
 #include "base/buffer.h"
 #include "estimate/rank_memory.h"
 
-/* Newest moments that a new one is compared with. Lists of passes soon repeat themselves, and then
- * few moments are left; where they do not, more are kept than need be. */
+/* Number of the newest moments with which a new one is compared. Lists of passes soon repeat
+ * themselves, so that few moments are left; in other lists more moments are kept than necessary. */
 enum { COMPARED_MAX = 12 };
 
+/* Set the model to a moment of its rank.  moment: [model->width]. */
 static void turn_to_moment(ms_memory_model *model, const int *moment) {
     memcpy(model->counts, moment, (size_t)model->width * sizeof *moment);
 }
 
-/* Whether one moment has as many of everything as another one. */
+/* Whether a moment has at least as many of everything as another one.  one, other: [width] counts.
+ */
 static bool has_as_many(const int *one, const int *other, int width) {
     for (int i = 0; i < width; i++) {
         if (one[i] < other[i]) {
@@ -23,8 +28,9 @@ static bool has_as_many(const int *one, const int *other, int width) {
     return true;
 }
 
-/* Add the moment behind the last one of a rank, unless one before has as many of everything; those
- * it has as many as go. */
+/* Keep the newest moment of a rank, which is at the end of the list, unless an earlier one
+ * dominates it: has at least as many of everything. Earlier moments that the new one dominates are
+ * dropped.  all: counts of moments, [width] each.  rank_first: index of the rank's first count. */
 static void keep_moment(ms_vector *all, size_t rank_first, int width) {
     size_t size = (size_t)width, end = all->count - size;
     size_t compared = end - rank_first;
@@ -32,9 +38,11 @@ static void keep_moment(ms_vector *all, size_t rank_first, int width) {
     int *items = all->data;
     const int *moment = items + end;
     size_t to = end - compared;
-    for (size_t from = end; from > to; from -= size) { /* lists soon come back to a moment */
+    /* newest first: as lists repeat themselves, a recent moment is likely to dominate */
+    for (size_t from = end; from > to; from -= size) {
         if (has_as_many(items + from - size, moment, width)) {
-            all->count = end; /* none of those before it has gone, as it had as many as they */
+            all->count = end; /* drops the new moment; it dominates no earlier one, as the moment
+                                 that dominates it would have dropped that one before */
             return;
         }
     }
@@ -49,16 +57,17 @@ static void keep_moment(ms_vector *all, size_t rank_first, int width) {
     all->count = to;
 }
 
-/* Add the counts of the rank that the model is turned to as a moment.  rank_first: where the
- * moments of the rank begin in `all`. */
+/* Append the counts of the rank at which the model is as a moment, and keep or drop it. rank_first:
+ * index of the rank's first count in `all`. */
 static void add_moment(const ms_memory_model *model, size_t rank_first, ms_vector *all) {
     if (model->width > 0 && ms_vector_add(all, model->counts, (size_t)model->width) != NULL) {
         keep_moment(all, rank_first, model->width);
     }
 }
 
-/* Add all moments of a rank, in the order of its list of actions.  Returns the maximum number of
- * results that the rank keeps. */
+/* Append the moments of a rank, in the order of its list of actions. Memory is highest when the
+ * actions of a stop have started and none of them has ended.  Returns the maximum number of (stage,
+ * microbatch) pairs whose activations the rank keeps. */
 static int follow_rank(ms_memory_model *model, int rank, ms_vector *all) {
     ms_rank_cursor cursor = ms_rank_begin(model->program, rank);
     ms_program_stop stop;
@@ -105,12 +114,13 @@ ms_status ms_memory_moments_find(ms_memory_model *model, ms_arena *arena,
     return MS_OK;
 }
 
-/* What of a rank's bytes is the same in all of its moments. */
+/* The bytes of a rank that are the same in all of its moments. */
 typedef struct fixed_bytes {
     double parameter_B, gradient_B, optimizer_B, framework_B;
 } fixed_bytes;
 
-/* Whether no stage of the rank gathers parameters or whole gradients that weigh anything. */
+/* Whether parameters and gradients of the rank have the same bytes in all moments: none of its
+ * stages gathers whole parameters, or whole gradients for a round, that weigh anything. */
 static bool has_fixed_states(const ms_memory_model *model) {
     bool is_fixed = true;
     for (int place = 0; place < model->stage_count; place++) {
@@ -122,13 +132,14 @@ static bool has_fixed_states(const ms_memory_model *model) {
     return is_fixed;
 }
 
+/* The fixed bytes of the rank.  model: has just entered the rank, so that no action runs. */
 static fixed_bytes find_fixed(const ms_memory_model *model) {
     ms_held_memory held = ms_memory_model_weigh(model); /* nothing runs, nothing is kept */
     return (fixed_bytes){held.parameter_B, held.gradient_B, held.optimizer_B, held.framework_B};
 }
 
-/* total_B of the model's moment, as ms_memory_model_weigh adds it up, and nothing else of it: a
- * search weighs more moments than it does anything else with memory. */
+/* ms_held_memory.total_B of a moment with fixed states, with the same sums as ms_memory_model_weigh
+ * but without the rest of its result: weighing moments is most of a search's work on memory. */
 static double weigh_total_B(const ms_memory_model *model, const fixed_bytes *fixed,
                             const int *moment) {
     int places = model->stage_count * model->slices;
@@ -143,8 +154,9 @@ static double weigh_total_B(const ms_memory_model *model, const fixed_bytes *fix
            other_B;
 }
 
-/* The first of a rank's moments in which it holds most, and how much that is.  The model is turned
- * to the rank. */
+/* Find the first of a rank's moments with the largest total.  model: has just entered the rank.
+ *  *total_B_out: its total; 0 where the rank has no moments.  Returns the index of its first count.
+ */
 static size_t find_peak(ms_memory_model *model, const ms_memory_moments *moments, int rank,
                         double *total_B_out) {
     fixed_bytes fixed = find_fixed(model);

@@ -1,19 +1,22 @@
-/* Each option is a trial: the job with one change, read and laid out again. A change that saves no
- * memory is left out, also one that the job has already. */
+/* Lists the changes that save memory of a job (memory_options.h). Each option is a trial: the job
+ * with one change, read and laid out again. A change that saves no memory is left out, such as one
+ * that the job has already. */
 #include "estimate/memory_options.h"
 
 #include <stdlib.h>
 
 #include "estimate/trial.h"
 
-/* A change: appends its overrides, or none where it has no meaning for the job. */
+/* A change that may save memory: one of add, zero and reduce is set. */
 typedef struct change {
-    const char *note;
-    void (*add)(ms_trials *trials, ms_trial_sets *sets);
-    int zero;           /* the stage of ZeRO that the job is raised to; 0: none */
-    const char *reduce; /* the value of data_parallel.reduce from ZeRO 2 on; NULL: no change */
+    const char *note;                                    /* its cost in words */
+    void (*add)(ms_trials *trials, ms_trial_sets *sets); /* appends the overrides, or none where the
+                                                            change has no meaning for the job */
+    int zero;           /* the stage of ZeRO to which the job is raised */
+    const char *reduce; /* the value of data_parallel.reduce, for a job with ZeRO 2 or 3 */
 } change;
 
+/* Recompute all layers; in a job that recomputes some of them, also the rest. */
 static void full_recompute(ms_trials *trials, ms_trial_sets *sets) {
     ms_trial_add(trials, sets, "recompute=full");
     if (trials->spec->choices.recompute_layers > 0) {
@@ -21,12 +24,14 @@ static void full_recompute(ms_trials *trials, ms_trial_sets *sets) {
     }
 }
 
+/* Recompute the attention core, in a job that recomputes nothing. */
 static void selective_recompute(ms_trials *trials, ms_trial_sets *sets) {
     if (trials->spec->choices.recompute == MS_RECOMPUTE_NONE) {
         ms_trial_add(trials, sets, "recompute=selective");
     }
 }
 
+/* Recompute norms and activation functions, beside the parts that the job recomputes already. */
 static void recompute_parts(ms_trials *trials, ms_trial_sets *sets) {
     const unsigned parts = trials->spec->choices.recompute_parts;
     ms_trial_add(trials, sets, "recompute_parts=[norms,activations%s%s]",
@@ -34,6 +39,8 @@ static void recompute_parts(ms_trials *trials, ms_trial_sets *sets) {
                  parts & MS_RECOMPUTE_PRODUCTS ? ",products" : "");
 }
 
+/* Raise the job to a stage of ZeRO. From stage 2 on gradients are sharded, which saves memory if
+ * they are reduced every microbatch. */
 static void raise_zero(ms_trials *trials, ms_trial_sets *sets, int zero) {
     if (trials->spec->choices.zero >= zero) {
         return;
@@ -44,6 +51,7 @@ static void raise_zero(ms_trials *trials, ms_trial_sets *sets, int zero) {
     }
 }
 
+/* Halve the microbatch; a given number of microbatches is doubled, so that the batch stays. */
 static void smaller_microbatch(ms_trials *trials, ms_trial_sets *sets) {
     const ms_spec_batch *batch = &trials->spec->batch;
     if (batch->micro % 2 != 0) {
@@ -55,6 +63,7 @@ static void smaller_microbatch(ms_trials *trials, ms_trial_sets *sets) {
     }
 }
 
+/* Double cp and halve dp, with twice as many microbatches per replica. */
 static void more_context(ms_trials *trials, ms_trial_sets *sets) {
     ms_axis_sizes sizes = ms_trial_axes(trials->spec);
     if (sizes.dp % 2 != 0) {
@@ -68,10 +77,12 @@ static void more_context(ms_trials *trials, ms_trial_sets *sets) {
     }
 }
 
+/* Keep the optimizer's state in the memory of the host. */
 static void offload(ms_trials *trials, ms_trial_sets *sets) {
     ms_trial_add(trials, sets, "data_parallel.offload=true");
 }
 
+/* All changes, each tried on its own; as many as MS_MEMORY_OPTIONS_MAX. */
 static const change CHANGES[] = {
     {"repeats the attention core", .add = selective_recompute},
     {"repeats every forward pass", .add = full_recompute},
@@ -87,13 +98,16 @@ static const change CHANGES[] = {
     {"moves gradients and parameters over the host link", .add = offload},
 };
 
+/* Comparison for qsort: largest saving first. */
 static int by_saving(const void *a, const void *b) {
     double x = ((const ms_memory_option *)a)->saved_B;
     double y = ((const ms_memory_option *)b)->saved_B;
     return (x < y) - (x > y);
 }
 
-/* Try all changes of a job whose peak is known. */
+/* Try all changes of a job and list those that save memory, in the order of CHANGES.  today_B:
+ * highest peak of the job as it is.  options_out: [MS_MEMORY_OPTIONS_MAX].  *count_out: options
+ * listed. */
 static ms_status try_changes(ms_trials *trials, double today_B, ms_arena *arena,
                              ms_memory_option *options_out, int *count_out) {
     int count = 0;

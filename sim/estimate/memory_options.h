@@ -13,15 +13,16 @@
 #include "base/status.h"
 #include "job/spec.h"
 
+/** Maximum number of changes that are listed. */
 enum { MS_MEMORY_OPTIONS_MAX = 12 };
 
 /** One change on its own. */
 typedef struct ms_memory_option {
-    ms_words sets;    /**< overrides "key.path=value" that make it, in the arena */
-    const char *note; /**< what it costs, static text */
-    double peak_B;    /**< highest peak of a pipeline rank with it */
-    double saved_B;   /**< the job's present peak minus peak_B, > 0 */
-    bool fits;        /**< whether the job then fits */
+    ms_words sets;    /**< overrides "key.path=value" that make the change, in the arena */
+    const char *note; /**< the cost of the change in words, static text */
+    double peak_B;    /**< highest peak of a pipeline rank with the change [B] */
+    double saved_B;   /**< the job's present peak minus peak_B, > 0 [B] */
+    bool fits;        /**< whether the job fits in memory with the change */
 } ms_memory_option;
 
 /** List the changes that save memory, largest saving first.
@@ -36,12 +37,14 @@ ms_status ms_memory_options_find(const ms_job_spec *spec, ms_arena *arena, ms_di
 /** A change of the mesh, with the same number of ranks, of the sharding (data_parallel.zero and
  * reduce), of recomputation and of sequence parallelism. */
 typedef struct ms_fitting_change {
-    bool is_tried; /**< at least one change could be laid out; else the rest is unset */
-    bool fits;     /**< whether it fits; else no change fits, and this one has the smallest peak */
-    ms_words sets; /**< overrides "key.path=value" that make it, in the arena; count 0: no change
-                      lowers the job's peak */
-    double peak_B; /**< highest peak of a pipeline rank with it */
-    double step_s; /**< its estimated step, as ms_estimator_run; 0 where it does not fit */
+    bool is_tried; /**< at least one change could be laid out; else the other fields are unset */
+    bool fits;     /**< the job fits with this change; else with no change, and this one has the
+                      smallest peak */
+    ms_words sets; /**< overrides "key.path=value" that make the change, in the arena; count 0: no
+                      change lowers the job's peak */
+    double peak_B; /**< highest peak of a pipeline rank with the change [B] */
+    double step_s; /**< estimated step with the change, as ms_estimator_run; 0 where the job does
+                      not fit [s] */
 } ms_fitting_change;
 
 /** Find the smallest change with which a job fits in memory: the fewest overrides first, among

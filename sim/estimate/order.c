@@ -1,3 +1,7 @@
+/* The order of a program's passes (order.h), the first step of an estimate. The lists of all ranks
+ * are visited as far as each rank can go on, which gives a topological order; then operations are
+ * sorted by their depth in the graph of dependencies. A result is the output of a pass, numbered 2
+ * * operation + (0 or 1: which pass of an overlapped pair). */
 #include "estimate/order.h"
 
 enum { NONE = -1 };
@@ -6,159 +10,180 @@ enum { NONE = -1 };
 typedef struct ordering {
     const ms_program *program;
     ms_order *order;
-    ms_ready_order ready;
-    int32_t *forward_in;  /* [stages * mb_count] result that F waits for */
-    int32_t *backward_in; /* [stages * mb_count] result that I or B waits for */
-    int *runs;            /* [stages * MS_PASS_COUNT] passes that are in order */
-    int32_t *slot_of;     /* [stages * slices * MS_PASS_COUNT * MS_UNIT_KINDS] */
-    int slices;
+    ms_ready_order ready; /* the visit of the ranks' lists */
+    int32_t *forward_in;  /* [stages][mb_count] result that F waits for; NONE: not yet in order */
+    int32_t *backward_in; /* [stages][mb_count] result that I or B waits for, likewise */
+    int *runs;            /* [stages][MS_PASS_COUNT] how many such passes are in order */
+    int32_t *slot_of;     /* [stages][slices][MS_PASS_COUNT][MS_UNIT_KINDS] slots of single passes;
+                             NONE: none yet */
+    int slices;           /* K >= 1 */
 } ordering;
 
-static size_t input_at(const ordering *o, const ms_action *action) {
-    return (size_t)action->stage * (size_t)o->program->mb_count + (size_t)action->mb;
+/* Index of an action's stage and microbatch in forward_in and backward_in. */
+static size_t input_at(const ordering *state, const ms_action *action) {
+    return (size_t)action->stage * (size_t)state->program->mb_count + (size_t)action->mb;
 }
 
-static int32_t input_of(const ordering *o, const ms_action *action) {
+/* The result that an action waits for; NONE: an F of the first stage, or a W, which follows its I
+ * on the same rank. */
+static int32_t input_of(const ordering *state, const ms_action *action) {
     if (action->pass == MS_PASS_F) {
-        return ms_program_has_previous(o->program, action->stage)
-                   ? o->forward_in[input_at(o, action)]
+        return ms_program_has_previous(state->program, action->stage)
+                   ? state->forward_in[input_at(state, action)]
                    : NONE;
     }
-    return action->pass == MS_PASS_W ? NONE : o->backward_in[input_at(o, action)];
+    return action->pass == MS_PASS_W ? NONE : state->backward_in[input_at(state, action)];
 }
 
-static unsigned unit_of(const ordering *o, const ms_action *action) {
-    int last = o->program->mb_count - 1;
-    return (ms_action_runs_before(action, o->runs, false) == 0 ? MS_UNIT_FIRST : 0U) |
-           (ms_action_runs_before(action, o->runs, true) == last ? MS_UNIT_LAST : 0U) |
-           (ms_action_closes_round(o->program, action) ? MS_UNIT_CLOSES_ROUND : 0U);
+/* MS_UNIT_ bits of the microbatch of an action, from the passes of its stage that are in order. */
+static unsigned unit_of(const ordering *state, const ms_action *action) {
+    int last = state->program->mb_count - 1;
+    return (ms_action_runs_before(action, state->runs, false) == 0 ? MS_UNIT_FIRST : 0U) |
+           (ms_action_runs_before(action, state->runs, true) == last ? MS_UNIT_LAST : 0U) |
+           (ms_action_closes_round(state->program, action) ? MS_UNIT_CLOSES_ROUND : 0U);
 }
 
-static int32_t add_slot(ordering *o, const ms_order_slot *slot) {
-    o->order->slots[o->order->slot_count] = *slot;
-    return o->order->slot_count++;
+/* Append a slot to the order.  Returns its index. */
+static int32_t add_slot(ordering *state, const ms_order_slot *slot) {
+    state->order->slots[state->order->slot_count] = *slot;
+    return state->order->slot_count++;
 }
 
-/* The slot of a single pass, made on first use. */
-static int32_t single_slot(ordering *o, const ms_action *action) {
-    unsigned unit = unit_of(o, action);
-    int slice = o->slices > 1 ? action->mb % o->slices : 0;
+/* The slot of a single pass, which is added on first use. */
+static int32_t single_slot(ordering *state, const ms_action *action) {
+    unsigned unit = unit_of(state, action);
+    int slice = state->slices > 1 ? action->mb % state->slices : 0;
     int32_t *known =
-        &o->slot_of[((size_t)(action->stage * o->slices + slice) * MS_PASS_COUNT + action->pass) *
-                        MS_UNIT_KINDS +
-                    unit];
+        &state->slot_of[((size_t)(action->stage * state->slices + slice) * MS_PASS_COUNT +
+                         action->pass) *
+                            MS_UNIT_KINDS +
+                        unit];
     if (*known == NONE) {
-        *known = add_slot(o, &(ms_order_slot){.stage = action->stage,
-                                              .second_stage = NONE,
-                                              .slice = (int16_t)slice,
-                                              .pass = action->pass,
-                                              .unit = (uint8_t)unit,
-                                              .next_pair = NONE});
+        *known = add_slot(state, &(ms_order_slot){.stage = action->stage,
+                                                  .second_stage = NONE,
+                                                  .slice = (int16_t)slice,
+                                                  .pass = action->pass,
+                                                  .unit = (uint8_t)unit,
+                                                  .next_pair = NONE});
     }
     return *known;
 }
 
-/* The slot of two passes that take turns. */
-static int32_t pair_slot(ordering *o, const ms_action *pair) {
-    int32_t first = single_slot(o, &pair[0]);
-    int32_t second = single_slot(o, &pair[1]);
-    const ms_order_slot *b = &o->order->slots[second];
-    int32_t at = o->order->slots[first].next_pair;
-    for (; at != NONE; at = o->order->slots[at].next_pair) {
-        const ms_order_slot *slot = &o->order->slots[at];
+/* The slot of an overlapped pair, which is added on first use.  pair: [2]. The slots of all pairs
+ * with the same first pass form a list that begins at the single slot of that pass. */
+static int32_t pair_slot(ordering *state, const ms_action *pair) {
+    int32_t first = single_slot(state, &pair[0]);
+    int32_t second = single_slot(state, &pair[1]);
+    const ms_order_slot *b = &state->order->slots[second];
+    int32_t at = state->order->slots[first].next_pair;
+    for (; at != NONE; at = state->order->slots[at].next_pair) {
+        const ms_order_slot *slot = &state->order->slots[at];
         if (slot->second_stage == b->stage && slot->second_slice == b->slice &&
             slot->second_pass == b->pass && slot->second_unit == b->unit) {
             return at;
         }
     }
-    ms_order_slot slot = o->order->slots[first];
+    ms_order_slot slot = state->order->slots[first];
     slot.second_stage = b->stage;
     slot.second_slice = b->slice;
     slot.second_pass = b->pass;
     slot.second_unit = b->unit;
-    int32_t index = add_slot(o, &slot);
-    o->order->slots[first].next_pair = index;
+    int32_t index = add_slot(state, &slot);
+    state->order->slots[first].next_pair = index;
     return index;
 }
 
-/* Tell the pass that waits for a result where to find it; returns the message it comes in. */
-static int32_t pass_on(ordering *o, const ms_action *action, int32_t result) {
-    const ms_program *program = o->program;
+/* Enter the result of an action for the pass that waits for it: an F for the F of the next stage,
+ * or on the last stage for its own backward pass; I or B for the backward pass of the stage before.
+ *  Returns the message that carries the result, as in ms_order_op.sends; NONE: it stays on the
+ * rank. */
+static int32_t enter_result(ordering *state, const ms_action *action, int32_t result) {
+    const ms_program *program = state->program;
     size_t mb_count = (size_t)program->mb_count;
     bool is_forward = action->pass == MS_PASS_F;
     if (action->pass == MS_PASS_W) {
         return NONE;
     }
     if (is_forward && !ms_program_has_next(program, action->stage)) {
-        o->backward_in[input_at(o, action)] = result;
+        state->backward_in[input_at(state, action)] = result;
         return NONE;
     }
     if (!is_forward && !ms_program_has_previous(program, action->stage)) {
         return NONE;
     }
-    size_t to = input_at(o, action) + (is_forward ? mb_count : -mb_count);
-    (is_forward ? o->forward_in : o->backward_in)[to] = result;
+    size_t to = input_at(state, action) + (is_forward ? mb_count : -mb_count);
+    (is_forward ? state->forward_in : state->backward_in)[to] = result;
     return ms_action_receiver(program, action) < 0 ? NONE : 2 * action->stage + is_forward;
 }
 
-static void add_unshards(ordering *o, const ms_program_stop *stop) {
+/* Append an operation for each stage that the rank unshards before the actions of a stop. Reshards
+ * free memory and take no time. */
+static void add_unshards(ordering *state, const ms_program_stop *stop) {
     for (size_t i = 0; i < stop->move_count; i++) {
         if (stop->moves[i].is_unshard) {
-            o->order->ops[o->order->op_count++] = (ms_order_op){.rank = stop->rank,
-                                                                .slot = NONE,
-                                                                .inputs = {NONE, NONE},
-                                                                .sends = {NONE, NONE},
-                                                                .stage = stop->moves[i].stage};
+            state->order->ops[state->order->op_count++] =
+                (ms_order_op){.rank = stop->rank,
+                              .slot = NONE,
+                              .inputs = {NONE, NONE},
+                              .sends = {NONE, NONE},
+                              .stage = stop->moves[i].stage};
         }
     }
 }
 
-static void add_passes(ordering *o, const ms_program_stop *stop) {
+/* Append the operation of a stop: a pass or an overlapped pair. Inputs of both passes are looked up
+ * before any result is entered, as the passes of a pair do not wait for each other. */
+static void add_passes(ordering *state, const ms_program_stop *stop) {
     const ms_action *actions = stop->actions;
     ms_order_op op = {.rank = stop->rank, .inputs = {NONE, NONE}, .sends = {NONE, NONE}};
-    op.slot = stop->width == 2 ? pair_slot(o, actions) : single_slot(o, actions);
+    op.slot = stop->width == 2 ? pair_slot(state, actions) : single_slot(state, actions);
     op.stage = actions->stage;
     for (int i = 0; i < stop->width; i++) {
-        op.inputs[i] = input_of(o, &actions[i]);
+        op.inputs[i] = input_of(state, &actions[i]);
     }
     for (int i = 0; i < stop->width; i++) {
-        op.sends[i] = pass_on(o, &actions[i], 2 * o->order->op_count + i);
-        o->runs[actions[i].stage * MS_PASS_COUNT + actions[i].pass]++;
+        op.sends[i] = enter_result(state, &actions[i], 2 * state->order->op_count + i);
+        state->runs[actions[i].stage * MS_PASS_COUNT + actions[i].pass]++;
     }
-    o->order->has_pairs = o->order->has_pairs || stop->width == 2;
-    o->order->ops[o->order->op_count++] = op;
+    state->order->has_pairs = state->order->has_pairs || stop->width == 2;
+    state->order->ops[state->order->op_count++] = op;
 }
 
-static ms_status put_in_order(ordering *o, ms_diag *diag) {
+/* Append the operations of all ranks in topological order.  Returns MS_OK; MS_E_INPUT on a deadlock
+ * (reported). */
+static ms_status put_in_order(ordering *state, ms_diag *diag) {
     ms_program_stop stop;
-    while (ms_ready_order_next(&o->ready, &stop)) {
-        add_unshards(o, &stop);
+    while (ms_ready_order_next(&state->ready, &stop)) {
+        add_unshards(state, &stop);
         if (stop.width > 0) {
-            add_passes(o, &stop);
+            add_passes(state, &stop);
         }
     }
-    return ms_ready_order_check(&o->ready, diag);
+    return ms_ready_order_check(&state->ready, diag);
 }
 
-/* How many operations stand one behind the other up to each one, itself included. */
-static int find_depths(const ms_order *order, int32_t *rank_depth, int32_t *depth) {
+/* Find the depth of each operation: the number of operations on the longest path of dependencies
+ * that ends with it, itself included.  rank_depth: [P] zeros; depth of each rank's last operation
+ * so far. depth_out: [op_count].  Returns the largest depth. */
+static int find_depths(const ms_order *order, int32_t *rank_depth, int32_t *depth_out) {
     int deepest = 0;
     for (int at = 0; at < order->op_count; at++) {
         const ms_order_op *op = &order->ops[at];
         int32_t most = rank_depth[op->rank];
         for (int i = 0; i < 2; i++) {
-            if (op->inputs[i] != NONE && depth[op->inputs[i] / 2] > most) {
-                most = depth[op->inputs[i] / 2];
+            if (op->inputs[i] != NONE && depth_out[op->inputs[i] / 2] > most) {
+                most = depth_out[op->inputs[i] / 2];
             }
         }
-        depth[at] = rank_depth[op->rank] = most + 1;
+        depth_out[at] = rank_depth[op->rank] = most + 1;
         deepest = most + 1 > deepest ? most + 1 : deepest;
     }
     return deepest;
 }
 
-/* Put operations in the order of their depth. Those of one depth need nothing of each other, so
- * that a processor works on several at a time; those of one rank stay in their order. */
+/* Sort operations by depth with a stable counting sort. Operations of one depth do not depend on
+ * each other, so that the processor works on several at a time when the clocks run; those of one
+ * rank stay in their order. */
 static ms_status sort_by_depth(ms_order *order, ms_arena *scratch) {
     int ranks = order->program->spec.pipeline_ranks;
     size_t count = (size_t)order->op_count;
@@ -176,6 +201,7 @@ static ms_status sort_by_depth(ms_order *order, ms_arena *scratch) {
     for (size_t at = 0; at < count; at++) {
         next[depth[at] + 1]++;
     }
+    /* next[d]: first place of depth d */
     for (int i = 0; i <= deepest; i++) {
         next[i + 1] += next[i];
     }
@@ -202,7 +228,9 @@ int ms_order_receiver(const ms_program *program, int message) {
     return has_one ? program->stage_rank[stage + (is_forward ? 1 : -1)] : NONE;
 }
 
-/* Which messages share a stream: those of one rank to another one, in one direction. */
+/* Number the queues: messages of one rank to another one in one direction share a queue, in which
+ * each message waits for those before it. A message without a receiver has a queue of its own,
+ * which stays empty. */
 static void share_queues(ms_order *order) {
     const ms_program *program = order->program;
     for (int message = 0; message < 2 * program->stages; message++) {
@@ -220,6 +248,7 @@ static void share_queues(ms_order *order) {
     }
 }
 
+/* An array of `count` int32_t that all are `value`, in `arena`; NULL when memory runs out. */
 static void *filled(ms_arena *arena, size_t count, int value) {
     int32_t *items = MS_NEW(arena, int32_t, count);
     for (size_t i = 0; items != NULL && i < count; i++) {
@@ -228,38 +257,43 @@ static void *filled(ms_arena *arena, size_t count, int value) {
     return items;
 }
 
-/* Slots there can be: of single passes a kind of unit each, of pairs no more than actions. */
-static size_t slots_max(const ordering *o, size_t actions) {
-    size_t singles = (size_t)(o->program->stages * o->slices) * MS_PASS_COUNT * MS_UNIT_KINDS;
-    size_t pairs = ms_program_has_pairs(o->program) ? actions / 2 : 0;
+/* Maximum number of slots: of single passes one for each combination of fields, but no more than
+ * actions; of pairs no more than half the actions. */
+static size_t slots_max(const ordering *state, size_t actions) {
+    size_t singles =
+        (size_t)(state->program->stages * state->slices) * MS_PASS_COUNT * MS_UNIT_KINDS;
+    size_t pairs = ms_program_has_pairs(state->program) ? actions / 2 : 0;
     return pairs + (singles < actions ? singles : actions);
 }
 
-static bool allocate(ordering *o, ms_arena *arena, ms_arena *scratch) {
-    const ms_program *program = o->program;
+/* Allocate the order in `arena` and the rest of `state` in `scratch`.  Returns false when memory
+ * runs out. */
+static bool allocate(ordering *state, ms_arena *arena, ms_arena *scratch) {
+    const ms_program *program = state->program;
     size_t stages = (size_t)program->stages, ranks = (size_t)program->spec.pipeline_ranks;
     size_t inputs = stages * (size_t)program->mb_count;
     size_t actions = program->first[ranks];
     size_t moves = program->shard_moves == NULL ? 0 : program->shard_first[ranks];
-    o->forward_in = filled(scratch, inputs, NONE);
-    o->backward_in = filled(scratch, inputs, NONE);
-    o->runs = filled(scratch, stages * MS_PASS_COUNT, 0);
-    o->slot_of = filled(scratch, stages * (size_t)o->slices * MS_PASS_COUNT * MS_UNIT_KINDS, NONE);
-    o->order->ops = MS_NEW(arena, ms_order_op, actions + moves);
-    o->order->slots = MS_NEW(arena, ms_order_slot, slots_max(o, actions));
-    o->order->queues = MS_NEW(arena, int, 2 * stages);
+    state->forward_in = filled(scratch, inputs, NONE);
+    state->backward_in = filled(scratch, inputs, NONE);
+    state->runs = filled(scratch, stages * MS_PASS_COUNT, 0);
+    state->slot_of =
+        filled(scratch, stages * (size_t)state->slices * MS_PASS_COUNT * MS_UNIT_KINDS, NONE);
+    state->order->ops = MS_NEW(arena, ms_order_op, actions + moves);
+    state->order->slots = MS_NEW(arena, ms_order_slot, slots_max(state, actions));
+    state->order->queues = MS_NEW(arena, int, 2 * stages);
     return !arena->has_failed && !scratch->has_failed;
 }
 
 ms_status ms_order_make(const ms_program *program, ms_arena *arena, ms_arena *scratch,
                         ms_diag *diag, ms_order *order_out) {
     *order_out = (ms_order){.program = program, .has_unshards = program->shard_moves != NULL};
-    ordering o = {.program = program, .order = order_out};
-    o.slices = program->spec.slices > 1 ? program->spec.slices : 1;
+    ordering state = {.program = program, .order = order_out};
+    state.slices = program->spec.slices > 1 ? program->spec.slices : 1;
     ms_status status = MS_E_NOMEM;
-    if (allocate(&o, arena, scratch) &&
-        ms_ready_order_init(program, false, scratch, &o.ready) == MS_OK) {
-        status = put_in_order(&o, diag);
+    if (allocate(&state, arena, scratch) &&
+        ms_ready_order_init(program, false, scratch, &state.ready) == MS_OK) {
+        status = put_in_order(&state, diag);
         status = status == MS_OK ? sort_by_depth(order_out, scratch) : status;
         share_queues(order_out);
     }

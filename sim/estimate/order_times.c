@@ -1,14 +1,17 @@
+/* The times of an order's operations: a map for each slot (pass_map.h), a transfer time for each
+ * message between stages, and a time for each unshard of a stage. Slots whose passes have the same
+ * segments on pipeline ranks that lie alike on the platform share a map. */
 #include "estimate/order_times.h"
 
 #include <string.h>
 
 #include "base/memo.h"
 
-/* What the map of a pass, or of a pair, follows from. */
+/* All that the map of a pass, or of an overlapped pair, depends on. */
 typedef struct map_key {
-    int32_t first[2]; /* of the passes' segments; -1: no second pass */
-    int32_t alike;    /* pipeline rank that theirs lies like */
-    uint32_t unit[2];
+    int32_t first[2]; /* first segment of each pass in the costs; -1: no second pass */
+    int32_t alike;    /* the first pipeline rank that lies as that of the passes (comm_classes.h) */
+    uint32_t unit[2]; /* MS_UNIT_ bits on which the passes depend */
 } map_key;
 
 /* The maps of all slots while they are made; slots with equal keys share a map. */
@@ -17,48 +20,52 @@ typedef struct map_table {
     const ms_stage_costs *costs;
     ms_timing *timing;
     ms_carried carried;
-    ms_memo keys;           /* of map_key */
-    ms_pass_map **maps;     /* [slots] by the keys' numbers */
-    double *time_s, *end_s; /* [segments of two passes] */
-    double *slowed_s;       /* the same; NULL: no computation is slowed down */
-    int longest;
+    ms_memo keys;       /* numbers of map_key */
+    ms_pass_map **maps; /* [slots] by number of the key; fewer keys than slots are used */
+    double *time_s;     /* [2 * longest] times of the segments of a pass or pair [s] */
+    double *end_s;      /* [2 * longest] scratch of ms_pass_map_make */
+    double *slowed_s;   /* [2 * longest] slowed times [s]; NULL: no computation is slowed down */
+    int longest;        /* maximum number of segments of a pass */
 } map_table;
 
-static const ms_stage_cost *cost_of(const map_table *t, int stage, int slice) {
-    return ms_stage_cost_of(t->costs, ms_program_model_stage(t->order->program, stage), slice);
+/* Costs of a stage of the program for one slice of a sequence. */
+static const ms_stage_cost *cost_of(const map_table *table, int stage, int slice) {
+    return ms_stage_cost_of(table->costs, ms_program_model_stage(table->order->program, stage),
+                            slice);
 }
 
-/* Pass number `which` of a slot. */
-static const ms_pass_plan *plan_of(const map_table *t, const ms_order_slot *slot, int which) {
+/* The plan of the first (which: 0) or second (1) pass of a slot. */
+static const ms_pass_plan *plan_of(const map_table *table, const ms_order_slot *slot, int which) {
     return which == 0
-               ? &cost_of(t, slot->stage, slot->slice)->passes[slot->pass]
-               : &cost_of(t, slot->second_stage, slot->second_slice)->passes[slot->second_pass];
+               ? &cost_of(table, slot->stage, slot->slice)->passes[slot->pass]
+               : &cost_of(table, slot->second_stage, slot->second_slice)->passes[slot->second_pass];
 }
 
-/* Slow computations down where communication runs beside them; the bound knows none of it. */
-static void slow_passes_down(map_table *t, const ms_pass_view *pass, const ms_pass_view *second) {
+/* Slow computations down where communication runs beside them: replaces time_s. The bound counts no
+ * slow-down, so that the excess over it is noted. */
+static void slow_passes_down(map_table *table, const ms_pass_view *pass,
+                             const ms_pass_view *second) {
     int count = pass->count + (second == NULL ? 0 : second->count);
-    memcpy(t->slowed_s, t->time_s, (size_t)count * sizeof *t->time_s);
-    ms_pass_slow_down(pass, second, t->timing->comm->platform->gpu.compute_slowdown, t->end_s,
-                      t->slowed_s);
+    memcpy(table->slowed_s, table->time_s, (size_t)count * sizeof *table->time_s);
+    ms_pass_slow_down(pass, second, table->timing->comm->platform->gpu.compute_slowdown,
+                      table->end_s, table->slowed_s);
     for (int i = 0; i < count; i++) {
-        ms_timing_note(t->timing, t->slowed_s[i], t->time_s[i]);
+        ms_timing_note(table->timing, table->slowed_s[i], table->time_s[i]);
     }
-    memcpy(t->time_s, t->slowed_s, (size_t)count * sizeof *t->time_s);
+    memcpy(table->time_s, table->slowed_s, (size_t)count * sizeof *table->time_s);
 }
 
-/* Whether the rank's host waits for its GPU before a pass: before none of a pair.  Beside pairs the
- * bound leaves out waits for messages: the simulated host waits for a little less than the whole
- * pair before it. */
-static bool synchronises(const map_table *t, const ms_order_slot *slot) {
-    bool has_messages = t->order->program->spec.pipeline_ranks > 1 &&
-                        (t->timing->kind == MS_TIME_EXPECTED || !t->order->has_pairs);
+/* Whether the rank's host waits for its GPU before the pass of a slot; never before a pair. In
+ * orders with pairs the bound neglects waits for messages: after a pair, the simulated host waits
+ * for a little less than the end of the whole pair. */
+static bool synchronises(const map_table *table, const ms_order_slot *slot) {
+    bool has_messages = table->order->program->spec.pipeline_ranks > 1 &&
+                        (table->timing->kind == MS_TIME_EXPECTED || !table->order->has_pairs);
     return slot->second_stage < 0 &&
-           ms_host_waits(&t->timing->job->host, (ms_pass)slot->pass, has_messages);
+           ms_host_waits(&table->timing->job->host, (ms_pass)slot->pass, has_messages);
 }
 
-/* Add to the times of a pass's computations what they take longer in a pair.  time_s: [segments].
- */
+/* Add ms_segment.pair_extra_s to the times of a pass's computations.  time_s: [pass->count]. */
 static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
     for (int i = 0; i < pass->count; i++) {
         time_s[i] += pass->segments[i].is_collective
@@ -67,22 +74,25 @@ static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
     }
 }
 
-static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *map) {
+/* Compute the map of a slot: time the segments of its passes, slow them down where the GPU type
+ * does, and run them. */
+static ms_status make_map(map_table *table, const ms_order_slot *slot, ms_pass_map *map) {
     ms_pass_view views[2];
     int count = slot->second_stage < 0 ? 1 : 2;
-    double *time_s = t->time_s;
-    int p = t->order->program->stage_rank[slot->stage];
+    double *time_s = table->time_s;
+    int p = table->order->program->stage_rank[slot->stage];
     for (int i = 0; i < count; i++) {
-        const ms_pass_plan *plan = plan_of(t, slot, i);
-        views[i] = (ms_pass_view){.segments = t->costs->segments + plan->first,
+        const ms_pass_plan *plan = plan_of(table, slot, i);
+        views[i] = (ms_pass_view){.segments = table->costs->segments + plan->first,
                                   .time_s = time_s,
                                   .count = plan->count,
                                   .repeat = plan->repeat,
                                   .unit = i == 0 ? slot->unit : slot->second_unit,
-                                  .launch_s = t->timing->job->host.launch_s,
-                                  .compute_factor = ms_timing_factor(t->timing, p),
-                                  .synchronises = synchronises(t, slot)};
-        ms_status status = ms_segment_times(t->timing, views[i].segments, plan->count, p, time_s);
+                                  .launch_s = table->timing->job->host.launch_s,
+                                  .compute_factor = ms_timing_factor(table->timing, p),
+                                  .synchronises = synchronises(table, slot)};
+        ms_status status =
+            ms_segment_times(table->timing, views[i].segments, plan->count, p, time_s);
         if (status != MS_OK) {
             return status;
         }
@@ -92,132 +102,146 @@ static ms_status make_map(map_table *t, const ms_order_slot *slot, ms_pass_map *
         time_s += plan->count;
     }
     const ms_pass_view *second = count == 2 ? &views[1] : NULL;
-    if (t->slowed_s != NULL) {
-        slow_passes_down(t, &views[0], second);
+    if (table->slowed_s != NULL) {
+        slow_passes_down(table, &views[0], second);
     }
-    ms_pass_map_make(&views[0], second, &t->carried, t->end_s, map);
+    ms_pass_map_make(&views[0], second, &table->carried, table->end_s, map);
     return MS_OK;
 }
 
-static ms_status find_map(map_table *t, ms_arena *arena, const ms_order_slot *slot,
+/* Find the map of a slot, computed on first use of its key. If ranks have factors of their own, no
+ * two pipeline ranks count as alike. */
+static ms_status find_map(map_table *table, ms_arena *arena, const ms_order_slot *slot,
                           const ms_pass_map **map_out) {
-    int rank = t->order->program->stage_rank[slot->stage];
-    const ms_pass_plan *plan = plan_of(t, slot, 0);
-    bool is_alike = t->timing->job->rank_properties == NULL;
+    int rank = table->order->program->stage_rank[slot->stage];
+    const ms_pass_plan *plan = plan_of(table, slot, 0);
+    bool is_alike = table->timing->job->rank_properties == NULL;
     map_key key = {.first = {plan->first, -1},
-                   .alike = is_alike ? t->timing->comm->alike[rank] : rank};
+                   .alike = is_alike ? table->timing->comm->alike[rank] : rank};
     key.unit[0] = ms_unit_bits_of(slot->unit, plan);
     if (slot->second_stage >= 0) {
-        plan = plan_of(t, slot, 1);
+        plan = plan_of(table, slot, 1);
         key.first[1] = plan->first;
         key.unit[1] = ms_unit_bits_of(slot->second_unit, plan);
     }
     int number = 0;
     bool is_new = false;
-    ms_status status = ms_memo_find(&t->keys, &key, &number, &is_new);
+    ms_status status = ms_memo_find(&table->keys, &key, &number, &is_new);
     if (status == MS_OK && is_new) {
-        t->maps[number] = MS_NEW(arena, ms_pass_map, 1);
-        status = t->maps[number] == NULL ? MS_E_NOMEM : make_map(t, slot, t->maps[number]);
+        table->maps[number] = MS_NEW(arena, ms_pass_map, 1);
+        status =
+            table->maps[number] == NULL ? MS_E_NOMEM : make_map(table, slot, table->maps[number]);
     }
-    *map_out = status == MS_OK ? t->maps[number] : NULL;
+    *map_out = status == MS_OK ? table->maps[number] : NULL;
     return status;
 }
 
-/* Look at all passes once: the longest, and what outlives them. */
-static void look_at_passes(map_table *t) {
-    const ms_stage_costs *costs = t->costs;
+/* Find the carried communicators of the job and the longest pass. A stage whose forward pass has
+ * the same segments as that of the stage before has all passes in common with it, and is skipped.
+ */
+static void scan_passes(map_table *table) {
+    const ms_stage_costs *costs = table->costs;
     int entries = costs->stages * (costs->slices > 1 ? costs->slices : 1);
-    t->longest = 1;
+    table->longest = 1;
     for (int s = 0; s < entries; s++) {
         const ms_stage_cost *stage = &costs->stage[s];
         bool is_known =
             s > 0 && stage->passes[MS_PASS_F].first == costs->stage[s - 1].passes[MS_PASS_F].first;
         for (int pass = 0; pass < MS_PASS_COUNT && !is_known; pass++) {
             const ms_pass_plan *plan = &stage->passes[pass];
-            ms_carried_add(&t->carried, costs->segments + plan->first, plan->count);
-            t->longest = plan->count > t->longest ? plan->count : t->longest;
+            ms_carried_add(&table->carried, costs->segments + plan->first, plan->count);
+            table->longest = plan->count > table->longest ? plan->count : table->longest;
         }
-        ms_carried_add(&t->carried, costs->segments + stage->unshard.first, stage->unshard.count);
+        ms_carried_add(&table->carried, costs->segments + stage->unshard.first,
+                       stage->unshard.count);
     }
 }
 
-static ms_status find_maps(map_table *t, ms_arena *arena, const ms_pass_map **maps) {
-    int slots = t->order->slot_count;
-    t->maps = MS_NEW(arena, ms_pass_map *, slots); /* few of which differ */
-    t->time_s = MS_NEW(arena, double, 2 * t->longest);
-    t->end_s = MS_NEW(arena, double, 2 * t->longest);
-    bool is_slowed = t->timing->kind == MS_TIME_EXPECTED &&
-                     ms_slowdown_is_needed(t->timing->comm->platform->gpu.compute_slowdown);
-    t->slowed_s = is_slowed ? MS_NEW(arena, double, 2 * t->longest) : NULL;
-    if (t->maps == NULL || t->time_s == NULL || t->end_s == NULL ||
-        (is_slowed && t->slowed_s == NULL)) {
+/* Find the maps of all slots.  maps: [slot_count]. Slow-down counts in the estimate only. */
+static ms_status find_maps(map_table *table, ms_arena *arena, const ms_pass_map **maps) {
+    int slots = table->order->slot_count;
+    table->maps = MS_NEW(arena, ms_pass_map *, slots); /* few of which differ */
+    table->time_s = MS_NEW(arena, double, 2 * table->longest);
+    table->end_s = MS_NEW(arena, double, 2 * table->longest);
+    bool is_slowed = table->timing->kind == MS_TIME_EXPECTED &&
+                     ms_slowdown_is_needed(table->timing->comm->platform->gpu.compute_slowdown);
+    table->slowed_s = is_slowed ? MS_NEW(arena, double, 2 * table->longest) : NULL;
+    if (table->maps == NULL || table->time_s == NULL || table->end_s == NULL ||
+        (is_slowed && table->slowed_s == NULL)) {
         return MS_E_NOMEM;
     }
     ms_status status = MS_OK;
     for (int i = 0; i < slots && status == MS_OK; i++) {
-        status = find_map(t, arena, &t->order->slots[i], &maps[i]);
+        status = find_map(table, arena, &table->order->slots[i], &maps[i]);
     }
     return status;
 }
 
+/* Times of a message of `bytes`, with the times of its class. */
 static ms_message_time time_message(ms_timing *timing, const ms_class_times *times, double bytes) {
     const ms_time_line *line = &times->narrowest, *alone = &times->alone;
     double transfer_s = bytes * line->per_B_s, alone_s = bytes * alone->per_B_s;
     if (timing->kind == MS_TIME_BOUND) {
         return (ms_message_time){.transfer_s = alone_s, .latency_s = alone->latency_s};
     }
-    /* its latency follows its transfer, so that the two together may be short of their share */
+    /* The next message of the queue starts after the transfer, but the receiver waits for the
+     * latency too: the excess of each of the two paths counts. */
     ms_timing_note(timing, transfer_s, alone_s);
     ms_timing_note(timing, transfer_s + line->latency_s, alone_s + alone->latency_s);
     return (ms_message_time){.transfer_s = transfer_s, .latency_s = line->latency_s};
 }
 
-/* The message that leaves a stage in one direction. */
-static ms_status find_message(const map_table *t, int stage, bool is_forward,
+/* Find the times of the message that leaves a stage in one direction; *message stays zeros where
+ * there is none or it stays on the rank. */
+static ms_status find_message(const map_table *table, int stage, bool is_forward,
                               ms_message_time *message) {
-    int from = t->order->program->stage_rank[stage];
-    int to = ms_order_receiver(t->order->program, 2 * stage + is_forward);
+    int from = table->order->program->stage_rank[stage];
+    int to = ms_order_receiver(table->order->program, 2 * stage + is_forward);
     if (to < 0 || to == from) {
         return MS_OK;
     }
-    const ms_stage_cost *cost = cost_of(t, stage, 0);
+    const ms_stage_cost *cost = cost_of(table, stage, 0);
     double bytes = is_forward ? cost->send_forward_B : cost->send_backward_B;
     ms_class_key key = {.kind = MS_COLL_P2P, .from = from, .to = to};
     const ms_class_times *times = NULL;
-    ms_status status = ms_comm_classes_find(t->timing->comm, t->timing->space, &key, &times);
+    ms_status status =
+        ms_comm_classes_find(table->timing->comm, table->timing->space, &key, &times);
     if (status == MS_OK) {
-        *message = time_message(t->timing, times, bytes);
+        *message = time_message(table->timing, times, bytes);
     }
     return status;
 }
 
-static ms_status find_messages(const map_table *t, ms_arena *arena, ms_order_times *times) {
-    int stages = t->order->program->stages;
+/* Find the times of all messages: times->messages, indexed as ms_order_op.sends. */
+static ms_status find_messages(const map_table *table, ms_arena *arena, ms_order_times *times) {
+    int stages = table->order->program->stages;
     ms_message_time *messages = MS_NEW(arena, ms_message_time, 2 * stages);
     ms_status status = messages == NULL ? MS_E_NOMEM : MS_OK;
     for (int i = 0; i < 2 * stages && status == MS_OK; i++) {
-        status = find_message(t, i / 2, i % 2 == 1, &messages[i]);
+        status = find_message(table, i / 2, i % 2 == 1, &messages[i]);
     }
     times->messages = messages;
     return status;
 }
 
-static ms_status find_unshards(const map_table *t, ms_arena *arena, ms_order_times *times) {
-    const ms_program *program = t->order->program;
-    int count = t->order->has_unshards ? program->stages : 0;
+/* Find the times of the collectives that gather the parameters of each stage: times->unshards. Its
+ * array is empty if the order has no unshards. */
+static ms_status find_unshards(const map_table *table, ms_arena *arena, ms_order_times *times) {
+    const ms_program *program = table->order->program;
+    int count = table->order->has_unshards ? program->stages : 0;
     ms_unshard_time *unshards = MS_NEW(arena, ms_unshard_time, MS_UNSHARDS_MAX * count);
     ms_status status = unshards == NULL ? MS_E_NOMEM : MS_OK;
     for (int s = 0; s < count && status == MS_OK; s++) {
-        const ms_pass_plan *plan = &cost_of(t, s, 0)->unshard;
+        const ms_pass_plan *plan = &cost_of(table, s, 0)->unshard;
         for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
             unshards[MS_UNSHARDS_MAX * s + i] = (ms_unshard_time){.time_s = -1.0, .stream = -1};
         }
         for (int i = 0; i < plan->count && i < MS_UNSHARDS_MAX && status == MS_OK; i++) {
-            const ms_segment *segment = &t->costs->segments[plan->first + i];
+            const ms_segment *segment = &table->costs->segments[plan->first + i];
             ms_unshard_time *unshard = &unshards[MS_UNSHARDS_MAX * s + i];
-            unshard->stream = ms_carried_find(&t->carried, segment);
-            status =
-                ms_segment_times(t->timing, segment, 1, program->stage_rank[s], &unshard->time_s);
+            unshard->stream = ms_carried_find(&table->carried, segment);
+            status = ms_segment_times(table->timing, segment, 1, program->stage_rank[s],
+                                      &unshard->time_s);
         }
     }
     times->unshards = unshards;
@@ -229,7 +253,7 @@ ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs
     map_table table = {.order = order, .costs = costs, .timing = timing};
     const ms_pass_map **maps = MS_NEW(arena, const ms_pass_map *, order->slot_count);
     ms_memo_init(&table.keys, sizeof(map_key), 0);
-    look_at_passes(&table);
+    scan_passes(&table);
     *times_out = (ms_order_times){.maps = maps,
                                   .carried = table.carried.count,
                                   .launch_s = timing->job->host.launch_s,

@@ -1,4 +1,5 @@
-/* Balanced partitions: layers shared among pipeline stages so that the estimated step is short. */
+/* Balanced partitions: layers are shared out to pipeline stages so that the estimated step is
+ * short. The caller has laid out the job, but for the number of layers per stage. */
 #ifndef MS_ESTIMATE_PARTITION_H
 #define MS_ESTIMATE_PARTITION_H
 
@@ -6,15 +7,17 @@
 #include "estimate/rank_memory.h"
 #include "estimate/step.h"
 
-/* What a partition is for. */
+/* The purpose of a partition, which decides how much work is spent on it. */
 typedef enum ms_partition_use {
-    MS_PARTITION_OF_JOB, /* the only job: a short step, also where it does not fit in memory */
-    MS_PARTITION_OF_CANDIDATE, /* one of many, of which those that fit count: a short step; even
-                                  loads where no pipeline rank fits, as then no partition does */
-    MS_PARTITION_TO_FIT,       /* whether it fits is all that is asked */
+    MS_PARTITION_OF_JOB, /* the only job: the step is shortened even if no partition fits in memory
+                          */
+    MS_PARTITION_OF_CANDIDATE, /* one of many candidates, of which only those that fit count: the
+                                  step is shortened unless every pipeline rank needs too much
+                                  memory, as then no partition fits */
+    MS_PARTITION_TO_FIT,       /* only whether some partition fits: the first that does is taken */
 } ms_partition_use;
 
-/* A job whose layers are to be shared among its stages. All borrowed. */
+/* A job whose layers are to be shared out to its stages. All borrowed. */
 typedef struct ms_partition_input {
     const ms_job *job; /* its costs and its stage_layers are not used */
     const ms_layer_times *times;
@@ -24,10 +27,10 @@ typedef struct ms_partition_input {
     ms_partition_use use;
 } ms_partition_input;
 
-/* Share the layers: see estimate.md.
- *  *stage_layers_out: [model stages] layers of each virtual stage, in `arena`; if the model refuses
- * all partitions that were tried, one of these.  Returns MS_OK; MS_E_NOMEM (not reported).
- *  A few estimates for each move that shortens the step, and O(stages^3) sums. */
+/* Share out the layers of a job: see estimate.md.
+ *  *stage_layers_out: [model stages] number of layers of each virtual stage, in `arena`; if the
+ * model refuses all partitions that were tried, one of these.  Returns MS_OK; MS_E_NOMEM (not
+ * reported). A few estimates for each move that shortens the step, and O(stages^3) sums. */
 ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
                             const int **stage_layers_out);
 

@@ -1,3 +1,9 @@
+/* Maps of passes (pass_map.h). A pass is run on the clocks of its rank once for each clock at its
+ * start: that clock is set to 0 and all others to -INFINITY, so that the clocks at the end are one
+ * column of the map. Segments on the chain run one after the other on the compute stream or as
+ * synchronous collectives. Asynchronous collectives run beside the chain. In the outline of a model
+ * some segments repeat, once per layer that is left out: as soon as every clock advances by the
+ * same time per repetition, the rest of the repetitions are added at once. */
 #include "estimate/pass_map.h"
 
 #include <math.h>
@@ -5,39 +11,44 @@
 
 #include "base/number.h"
 
-/* Communicators of one rank that a pass may use. */
+/* Maximum number of communicators of one rank that a pass uses; of more, the last ones share a
+ * clock. */
 enum { STREAMS_MAX = 16 };
 
-/* Share of a clock by which rounding may move it. */
+/* Maximum relative difference between two clocks that differ by rounding alone. */
 static const double STEADY = 1e-13;
 
-/* Clocks of a rank while passes run. */
+/* Clocks of a rank while passes run [s]; -INFINITY: unset. */
 typedef struct clocks {
-    double computed_s; /* the compute stream is free */
-    double host_s;     /* the host has launched all so far */
-    int ids[STREAMS_MAX];
-    double free_s[STREAMS_MAX];
+    double computed_s;          /* the compute stream is free */
+    double host_s;              /* the host has launched all segments so far */
+    int ids[STREAMS_MAX];       /* [count] communicators, as numbers of ms_communicator_of */
+    double free_s[STREAMS_MAX]; /* [count] when each communicator is free */
     int count;
 } clocks;
 
 /* A pass under way. */
 typedef struct pass_run {
     const ms_pass_view *pass;
-    double *end_s;   /* [count] of asynchronous segments; NAN: did not run, nothing to wait for */
-    double chain_s;  /* end of what holds up the next segment */
-    double inputs_s; /* the first segment that is not asynchronous waits for them */
-    int next;
-    int times_left; /* that the pass's repeating segments are still to run */
-    clocks *before; /* the rank's, and below the chain's, where they began to run last */
-    double chain_before_s;
-    bool is_held;  /* the newest segment is a collective that holds up those behind it */
-    bool is_bound; /* by the host, since the repeating segments began to run last */
-    bool is_synchronised;
-    bool is_paired; /* hosts do not wait in it, nor where they are left out */
-    ms_pass_op *ops;
+    double *end_s;   /* [count] ends of the asynchronous segments that have run; NAN: the segment is
+                        not asynchronous or did not run, so that no segment waits for it */
+    double chain_s;  /* end of the last segment on the chain, for which the next one waits */
+    double inputs_s; /* arrival of the inputs, for which the first segment on the chain waits;
+                        -INFINITY: none, or that segment has run */
+    int next;        /* index of the next segment */
+    int times_left;  /* repetitions of the pass's repeating segments that are still to run */
+    clocks *before;  /* the rank's clocks at the start of the current repetition */
+    double chain_before_s; /* chain_s at that time */
+    bool is_held;          /* the last segment that ran is a synchronous collective */
+    bool is_bound; /* the host has delayed a segment since the start of the current repetition */
+    bool is_synchronised; /* the host has made the wait for the GPU that the pass begins with, or
+                             the pass has none */
+    bool is_paired;  /* the host does not wait within the pass: it is one of a pair, or the caller
+                        leaves the host out */
+    ms_pass_op *ops; /* operations so far; NULL: they are not listed */
     int op_count;
     ms_slow_spans *slow_spans; /* of the rank; NULL: nothing is slowed down */
-    double *slowed_s;          /* [count] what segments took last */
+    double *slowed_s;          /* [count] slowed time of each computation's last run */
 } pass_run;
 
 int ms_communicator_of(const ms_segment *segment) {
@@ -46,25 +57,27 @@ int ms_communicator_of(const ms_segment *segment) {
     return (int)axes * MS_AXIS_COUNT + (int)segment->axis;
 }
 
-/* When a communicator is free; one more is made where it is new. */
-static double *free_of(clocks *c, int id) {
+/* The clock of the communicator with number `id`; a new communicator gets an unset clock. */
+static double *free_of(clocks *now, int id) {
     int i = 0;
-    while (i < c->count && c->ids[i] != id) {
+    while (i < now->count && now->ids[i] != id) {
         i++;
     }
-    if (i == c->count && i < STREAMS_MAX) {
-        c->ids[i] = id;
-        c->free_s[i] = -INFINITY;
-        c->count++;
+    if (i == now->count && i < STREAMS_MAX) {
+        now->ids[i] = id;
+        now->free_s[i] = -INFINITY;
+        now->count++;
     }
-    return &c->free_s[i < STREAMS_MAX ? i : STREAMS_MAX - 1];
+    return &now->free_s[i < STREAMS_MAX ? i : STREAMS_MAX - 1];
 }
 
+/* The MS_UNIT_ bit of the microbatches on which a segment with an ms_when runs. */
 static const unsigned UNIT_BITS[] = {[MS_WHEN_ALWAYS] = 0,
                                      [MS_WHEN_FIRST] = MS_UNIT_FIRST,
                                      [MS_WHEN_LAST] = MS_UNIT_LAST,
                                      [MS_WHEN_ROUND] = MS_UNIT_CLOSES_ROUND};
 
+/* Whether a segment runs on a microbatch with the MS_UNIT_ bits `unit`. */
 static bool runs_now(const ms_segment *segment, unsigned unit) {
     return segment->when == MS_WHEN_ALWAYS || (unit & UNIT_BITS[segment->when]) != 0;
 }
@@ -77,7 +90,7 @@ unsigned ms_unit_bits_of(unsigned unit, const ms_pass_plan *plan) {
     return unit & bits;
 }
 
-/* Whether a segment waits for a collective beside the pass. */
+/* Whether a segment waits for an asynchronous collective that has run on this microbatch. */
 static bool waits_for_one(const pass_run *run, const ms_segment *segment) {
     bool waits = false;
     for (int i = 0; i < segment->wait_count; i++) {
@@ -86,7 +99,8 @@ static bool waits_for_one(const pass_run *run, const ms_segment *segment) {
     return waits;
 }
 
-/* End of the last of the collectives beside the pass that a segment waits for. */
+/* Latest end of the asynchronous collectives that a segment waits for; -INFINITY: none. ms_max
+ * drops the NAN of a collective that did not run. */
 static double waited_s(const pass_run *run, const ms_segment *segment) {
     double until_s = -INFINITY;
     for (int i = 0; i < segment->wait_count; i++) {
@@ -95,45 +109,53 @@ static double waited_s(const pass_run *run, const ms_segment *segment) {
     return until_s;
 }
 
-static void note_op(pass_run *run, const ms_segment *segment) {
+/* Append a segment that has just run to the list of operations, if the caller wants one. */
+static void append_op(pass_run *run, const ms_segment *segment) {
     if (run->ops != NULL) {
         run->ops[run->op_count++] = (ms_pass_op){.end_s = run->chain_s, .layer = segment->layer};
     }
 }
 
-/* Launch a segment that could start at `start_s`, and takes `time_s` of what has to be launched
- * before its end; when it starts. */
-static double launch(pass_run *run, clocks *c, int launches, double start_s, double time_s) {
+/* Launch a segment whose streams and inputs are ready at `start_s`.  launches: kernels of the
+ * segment.  time_s: time from the segment's start by which its last kernel has to be launched: the
+ * time of a computation, 0 for a collective.  Returns when the segment starts [s]. */
+static double launch(pass_run *run, clocks *now, int launches, double start_s, double time_s) {
     double launch_s = run->pass->launch_s;
     if (launch_s <= 0.0 || launches == 0) {
         return start_s;
     }
-    c->host_s += launches * launch_s;
-    run->is_bound = run->is_bound || c->host_s - time_s > start_s;
-    return ms_max(start_s, c->host_s - time_s);
+    now->host_s += launches * launch_s;
+    run->is_bound = run->is_bound || now->host_s - time_s > start_s;
+    return ms_max(start_s, now->host_s - time_s);
 }
 
-static void run_collective(pass_run *run, clocks *c, const ms_segment *segment, double time_s) {
-    double *free_s = free_of(c, ms_communicator_of(segment));
+/* Run the collective `segment`, which is the next one of the pass, on its communicator. A
+ * synchronous one is on the chain. An asynchronous one starts where the chain has got to, but does
+ * not wait for the inputs of the pass. */
+static void run_collective(pass_run *run, clocks *now, const ms_segment *segment, double time_s) {
+    double *free_s = free_of(now, ms_communicator_of(segment));
     double start_s = ms_max(ms_max(run->chain_s, *free_s), waited_s(run, segment));
     if (!segment->is_async) {
         start_s = ms_max(start_s, run->inputs_s);
         run->inputs_s = -INFINITY;
-        start_s = launch(run, c, 1, start_s, 0.0);
+        start_s = launch(run, now, 1, start_s, 0.0);
         run->chain_s = start_s + time_s;
         run->is_held = true;
     } else {
-        start_s = launch(run, c, 1, start_s, 0.0);
+        start_s = launch(run, now, 1, start_s, 0.0);
         run->end_s[run->next] = start_s + time_s;
     }
     *free_s = start_s + time_s;
     if (run->slow_spans != NULL) {
         ms_slow_spans_note(run->slow_spans, segment->coll, start_s, start_s + time_s);
     }
-    note_op(run, segment);
+    append_op(run, segment);
 }
 
-static void run_segment(pass_run *run, clocks *c) {
+/* Run the next segment of a pass, if it runs on this microbatch: advance the clocks that it uses. A
+ * computation waits for the chain, for the inputs, for the collectives that it names and, beside
+ * another pass of a pair, for the compute stream. */
+static void run_segment(pass_run *run, clocks *now) {
     const ms_segment *segment = &run->pass->segments[run->next];
     double time_s = run->pass->time_s[run->next];
     run->end_s[run->next] = NAN;
@@ -141,101 +163,108 @@ static void run_segment(pass_run *run, clocks *c) {
         return;
     }
     if (segment->is_collective) {
-        run_collective(run, c, segment, time_s);
+        run_collective(run, now, segment, time_s);
         return;
     }
     double start_s = ms_max(ms_max(run->chain_s, run->inputs_s), waited_s(run, segment));
-    start_s = ms_max(start_s, c->computed_s);
+    start_s = ms_max(start_s, now->computed_s);
     run->inputs_s = -INFINITY;
     if (!run->is_synchronised || (segment->kernels.has_host_wait && !run->is_paired)) {
-        c->host_s = ms_max(c->host_s, start_s);
+        now->host_s = ms_max(now->host_s, start_s);
         run->is_synchronised = true;
     }
-    start_s = launch(run, c, segment->kernels.launches, start_s,
+    start_s = launch(run, now, segment->kernels.launches, start_s,
                      segment->time_s * run->pass->compute_factor);
     if (run->slow_spans != NULL) {
         time_s = ms_slowed_end_s(run->slow_spans->spans, run->slow_spans->count, start_s, time_s) -
                  start_s;
         run->slowed_s[run->next] = time_s;
     }
-    run->chain_s = c->computed_s = start_s + time_s;
-    note_op(run, segment);
+    run->chain_s = now->computed_s = start_s + time_s;
+    append_op(run, segment);
 }
 
-static void note_clocks(pass_run *run, const clocks *c) {
-    run->before->computed_s = c->computed_s;
-    run->before->host_s = c->host_s;
+/* Save the clocks at the start of a repetition. Communicators are copied one by one, as the arrays
+ * are mostly empty. */
+static void save_clocks(pass_run *run, const clocks *now) {
+    run->before->computed_s = now->computed_s;
+    run->before->host_s = now->host_s;
     run->is_bound = false;
-    run->before->count = c->count;
-    for (int i = 0; i < c->count; i++) {
-        run->before->free_s[i] = c->free_s[i];
+    run->before->count = now->count;
+    for (int i = 0; i < now->count; i++) {
+        run->before->free_s[i] = now->free_s[i];
     }
     run->chain_before_s = run->chain_s;
 }
 
-/* By how much the clocks advanced: as much as the chain, or as a communicator where no segment is
- * on the chain yet. */
-static double moved_s(const pass_run *run, const clocks *c) {
+/* By how much the clocks advanced in a repetition [s]: by as much as the chain or, while no segment
+ * of the chain depends on the clock that the run starts from, by as much as the communicator that
+ * advanced most. */
+static double advance_s(const pass_run *run, const clocks *now) {
     double by_s = run->chain_s > -INFINITY ? run->chain_s - run->chain_before_s : 0.0;
-    for (int i = 0; i < c->count && run->chain_s == -INFINITY; i++) {
-        by_s =
-            c->free_s[i] > -INFINITY ? ms_max(by_s, c->free_s[i] - run->before->free_s[i]) : by_s;
+    for (int i = 0; i < now->count && run->chain_s == -INFINITY; i++) {
+        by_s = now->free_s[i] > -INFINITY ? ms_max(by_s, now->free_s[i] - run->before->free_s[i])
+                                          : by_s;
     }
     return by_s;
 }
 
-/* Whether a clock advanced by `by_s`, or is unset. */
-static bool has_moved_by(double by_s, double from_s, double to_s) {
+/* Whether a clock advanced by `by_s`, up to rounding, or did not move: it is unset or not used. */
+static bool has_advanced_by(double by_s, double from_s, double to_s) {
     return from_s == to_s || fabs(to_s - from_s - by_s) <= STEADY * fabs(to_s);
 }
 
-/* Whether the host's clock went on as the others did, or by less and without holding any segment
- * up: then it will hold up none. */
-static bool is_host_steady(const pass_run *run, const clocks *c, double by_s) {
+/* Whether the host delays all later repetitions alike. Either its clock advanced by `by_s` like the
+ * others; or it advanced by less and delayed no segment, and then it never will. */
+static bool is_host_steady(const pass_run *run, const clocks *now, double by_s) {
     double host_s = run->before->host_s;
-    return has_moved_by(by_s, host_s, c->host_s) || (!run->is_bound && c->host_s - host_s < by_s);
+    return has_advanced_by(by_s, host_s, now->host_s) ||
+           (!run->is_bound && now->host_s - host_s < by_s);
 }
 
-/* Whether all clocks went on by the same time since the repeating segments began to run: then they
- * do so every time, as what follows from them only adds and takes the later of two. */
-static bool is_steady(const pass_run *run, const clocks *c, double by_s) {
+/* Whether all clocks advanced by `by_s` in the last repetition. Then they do so in every later one:
+ * segments only add times to clocks and take maxima, and both keep a common shift. */
+static bool is_steady(const pass_run *run, const clocks *now, double by_s) {
     const ms_repeat *repeat = &run->pass->repeat;
     const double *end_s = run->end_s + repeat->first;
-    bool is_same = isfinite(by_s) && c->count == run->before->count &&
-                   has_moved_by(by_s, run->before->computed_s, c->computed_s) &&
-                   is_host_steady(run, c, by_s);
-    for (int i = 0; i < c->count && is_same; i++) {
-        is_same = has_moved_by(by_s, run->before->free_s[i], c->free_s[i]);
+    bool is_same = isfinite(by_s) && now->count == run->before->count &&
+                   has_advanced_by(by_s, run->before->computed_s, now->computed_s) &&
+                   is_host_steady(run, now, by_s);
+    for (int i = 0; i < now->count && is_same; i++) {
+        is_same = has_advanced_by(by_s, run->before->free_s[i], now->free_s[i]);
     }
     for (int i = 0; i < repeat->count && is_same; i++) {
-        bool runs = !isnan(end_s[i]); /* every time or never */
-        is_same = !runs || has_moved_by(by_s, end_s[i - repeat->count], end_s[i]);
+        bool runs = !isnan(end_s[i]); /* the same in every repetition of a pass */
+        is_same = !runs || has_advanced_by(by_s, end_s[i - repeat->count], end_s[i]);
     }
     return is_same;
 }
 
-/* Let the repeating segments run all times that are left at once. */
-static void run_left(pass_run *run, clocks *c, double by_s) {
+/* Run all repetitions that are left at once, after is_steady. Clocks that did not move in the last
+ * repetition stay; the host advances by its own time per repetition, which may be less. */
+static void run_repetitions_left(pass_run *run, clocks *now, double by_s) {
     const ms_repeat *repeat = &run->pass->repeat;
     double *end_s = run->end_s + repeat->first;
     double sum_s = run->times_left * by_s;
-    for (int i = 0; i < c->count; i++) {
-        c->free_s[i] += c->free_s[i] == run->before->free_s[i] ? 0.0 : sum_s;
+    for (int i = 0; i < now->count; i++) {
+        now->free_s[i] += now->free_s[i] == run->before->free_s[i] ? 0.0 : sum_s;
     }
     for (int i = 0; i < repeat->count; i++) {
         end_s[i] += end_s[i] == end_s[i - repeat->count] ? 0.0 : sum_s;
     }
-    c->computed_s += c->computed_s == run->before->computed_s ? 0.0 : sum_s;
-    if (c->host_s > -INFINITY) {
-        c->host_s += run->times_left * (c->host_s - run->before->host_s);
+    now->computed_s += now->computed_s == run->before->computed_s ? 0.0 : sum_s;
+    if (now->host_s > -INFINITY) {
+        now->host_s += run->times_left * (now->host_s - run->before->host_s);
     }
     run->chain_s += sum_s;
     run->times_left = 0;
 }
 
-/* Go on to the next segment, which is an earlier one where segments repeat: the time they just ran
- * then is the one before. */
-static void step_on(pass_run *run, clocks *c, bool is_alone) {
+/* Go on to the next segment: at the end of a repetition to its first segment again, until no
+ * repetition is left. The ends of the repetition are copied to the equal segments before it
+ * (ms_repeat), in which the next repetition looks for those that it waits for.  is_alone: no other
+ * pass runs beside this one and moves the clocks. */
+static void go_to_next(pass_run *run, clocks *now, bool is_alone) {
     const ms_repeat *repeat = &run->pass->repeat;
     int end = repeat->first + repeat->count;
     run->next++;
@@ -243,9 +272,9 @@ static void step_on(pass_run *run, clocks *c, bool is_alone) {
         return;
     }
     if (run->next == end) {
-        double by_s = moved_s(run, c);
-        if (is_alone && is_steady(run, c, by_s)) {
-            run_left(run, c, by_s);
+        double by_s = advance_s(run, now);
+        if (is_alone && is_steady(run, now, by_s)) {
+            run_repetitions_left(run, now, by_s);
             return;
         }
         double *now_s = run->end_s + repeat->first;
@@ -254,13 +283,14 @@ static void step_on(pass_run *run, clocks *c, bool is_alone) {
         run->times_left--;
     }
     if (run->next == repeat->first) {
-        note_clocks(run, c);
+        save_clocks(run, now);
     }
 }
 
-/* Run segments up to the end of the pass; until_held: at least one segment, and only up to the next
- * one that waits for a collective. */
-static void run_on(pass_run *run, clocks *c, bool until_held) {
+/* Run segments up to the end of the pass or, with until_held, for one turn in a pair: at least one
+ * segment, up to and including a synchronous collective, or up to a segment that waits for an
+ * asynchronous one. A pass without any segment on the chain still ends after its inputs arrive. */
+static void run_segments(pass_run *run, clocks *now, bool until_held) {
     run->is_held = false;
     for (bool is_first = true; run->next < run->pass->count; is_first = false) {
         const ms_segment *segment = &run->pass->segments[run->next];
@@ -268,14 +298,15 @@ static void run_on(pass_run *run, clocks *c, bool until_held) {
         if (until_held && (run->is_held || waits)) {
             return;
         }
-        run_segment(run, c);
-        step_on(run, c, !until_held);
+        run_segment(run, now);
+        go_to_next(run, now, !until_held);
     }
     run->chain_s = ms_max(run->chain_s, run->inputs_s);
 }
 
-/* Whether the pass does not end before an asynchronous collective does. One that is waited for by
- * another such collective alone may end later. */
+/* Whether the pass waits for asynchronous collective number `async`, so that it does not end before
+ * the collective. Waits of other asynchronous collectives do not count, as these may outlive the
+ * pass themselves. */
 static bool is_waited_for(const ms_segment *segments, int count, int async) {
     for (int i = async + 1; i < count; i++) {
         for (int k = 0; k < segments[i].wait_count && !segments[i].is_async; k++) {
@@ -308,42 +339,45 @@ void ms_carried_add(ms_carried *carried, const ms_segment *segments, int count) 
     }
 }
 
-/* The clocks at the start of a pass: the clock `source` is 0, the others are unset. */
+/* The clocks at the start of a pass: clock `source` (MS_FROM_) is 0, the others are unset. */
 static clocks clocks_from(const ms_carried *carried, int source) {
-    clocks c = {.computed_s = -INFINITY, .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY};
+    clocks now = {.computed_s = -INFINITY, .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY};
     for (int k = 0; k < carried->count; k++) {
-        *free_of(&c, carried->ids[k]) = source == MS_FROM_STREAM + k ? 0.0 : -INFINITY;
+        *free_of(&now, carried->ids[k]) = source == MS_FROM_STREAM + k ? 0.0 : -INFINITY;
     }
-    return c;
+    return now;
 }
 
-/* Run two passes to the end, of which each goes on up to its next collective, then the other. */
-static void take_turns(pass_run runs[2], clocks *c) {
+/* Run both passes of a pair to the end, in turns: each turn runs one pass up to its next collective
+ * that it waits for, so that the other pass computes while the collective is under way. The end of
+ * the later pass becomes runs[0].chain_s. */
+static void run_in_turns(pass_run runs[2], clocks *now) {
     while (runs[0].next < runs[0].pass->count || runs[1].next < runs[1].pass->count) {
-        run_on(&runs[0], c, true);
-        run_on(&runs[1], c, true);
+        run_segments(&runs[0], now, true);
+        run_segments(&runs[1], now, true);
     }
     runs[0].chain_s = ms_max(runs[0].chain_s, runs[1].chain_s);
 }
 
-/* Run a pass, or two that take turns, to the end.  runs: begun. */
-static void run_passes(pass_run runs[2], clocks *c) {
+/* Run a pass to the end, or both passes of a pair (runs[1].pass not NULL).  runs: with all fields
+ * set but the repetitions. */
+static void run_passes(pass_run runs[2], clocks *now) {
     clocks before[2];
     for (int i = 0; i < 2 && runs[i].pass != NULL; i++) {
         runs[i].times_left = runs[i].pass->repeat.times;
         runs[i].before = &before[i];
     }
     if (runs[1].pass == NULL) {
-        run_on(&runs[0], c, false);
+        run_segments(&runs[0], now, false);
     } else {
-        take_turns(runs, c);
+        run_in_turns(runs, now);
     }
     runs[0].before = NULL; /* `before` is local to this function */
     runs[1].before = NULL;
 }
 
-/* Sum of a pass's segments from one on, if each holds up the next; *is_chain_out: false if one runs
- * beside others. */
+/* Sum of the times of segments first .. first + count - 1 of a pass that run [s]: their duration if
+ * all are on the chain.  *is_chain_out: set to false if one is asynchronous, else not changed. */
 static double sum_chain(const ms_pass_view *pass, int first, int count, bool *is_chain_out) {
     double sum_s = 0.0;
     for (int i = first; i < first + count; i++) {
@@ -354,34 +388,40 @@ static double sum_chain(const ms_pass_view *pass, int first, int count, bool *is
     return sum_s;
 }
 
-/* The clocks of a rank on which nothing runs beside anything. */
+/* The clocks of a rank while it runs a pass without asynchronous collectives [s]. */
 typedef struct chain_clocks {
-    double end_s;  /* of what ran last */
-    double host_s; /* the host has launched it */
-    bool is_synchronised;
+    double end_s;         /* end of the last segment */
+    double host_s;        /* the host has launched the last segment */
+    bool is_synchronised; /* as in pass_run */
 } chain_clocks;
 
-/* Run a pass's segments from one on, each of which holds up the next. */
-static void run_chain(const ms_pass_view *pass, int first, int count, chain_clocks *c) {
+/* Run segments first .. first + count - 1 of a pass, each after the one before: run_segment for
+ * passes without asynchronous collectives. */
+static void run_chain(const ms_pass_view *pass, int first, int count, chain_clocks *now) {
     for (int i = first; i < first + count; i++) {
         const ms_segment *segment = &pass->segments[i];
         int launches = segment->is_collective ? 1 : segment->kernels.launches;
+        /* as in launch: the last kernel is launched no later than the segment ends */
         double own_s = segment->is_collective ? 0.0 : segment->time_s * pass->compute_factor;
         if (!runs_now(segment, pass->unit) || pass->time_s[i] < 0.0) {
             continue;
         }
-        if ((!c->is_synchronised || segment->kernels.has_host_wait) && !segment->is_collective) {
-            c->host_s = ms_max(c->host_s, c->end_s);
-            c->is_synchronised = true;
+        if ((!now->is_synchronised || segment->kernels.has_host_wait) && !segment->is_collective) {
+            now->host_s = ms_max(now->host_s, now->end_s);
+            now->is_synchronised = true;
         }
-        c->host_s += launches * pass->launch_s;
-        c->end_s = ms_max(c->end_s, launches > 0 ? c->host_s - own_s : -INFINITY) + pass->time_s[i];
+        now->host_s += launches * pass->launch_s;
+        now->end_s =
+            ms_max(now->end_s, launches > 0 ? now->host_s - own_s : -INFINITY) + pass->time_s[i];
     }
 }
 
-/* Run the repeating segments all times. What the host holds up takes the time of the slower of the
- * two every time but once, in which the other catches up. */
-static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *c) {
+/* Run the repeating segments repeat->times times at once.  sum_s: their time without the host.
+ * Either no launch delays them, or the last delay falls into some repetition: repetitions before it
+ * take the host's time, that one takes once.end_s after the host's clock, and those after it take
+ * sum_s. The longest of these paths has the larger of both times in all repetitions but that one.
+ */
+static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *now) {
     const ms_repeat *repeat = &pass->repeat;
     chain_clocks once = {.end_s = -INFINITY, .host_s = 0.0, .is_synchronised = true};
     if (repeat->times == 0) {
@@ -389,26 +429,27 @@ static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *c
     }
     run_chain(pass, repeat->first, repeat->count, &once);
     double by_s = (repeat->times - 1) * ms_max(sum_s, once.host_s);
-    c->end_s = ms_max(c->end_s + repeat->times * sum_s, c->host_s + once.end_s + by_s);
-    c->host_s += repeat->times * once.host_s;
+    now->end_s = ms_max(now->end_s + repeat->times * sum_s, now->host_s + once.end_s + by_s);
+    now->host_s += repeat->times * once.host_s;
 }
 
-/* The entries from one clock of a map of a pass in which nothing runs beside anything.  sum_s: of
- * the repeating segments. */
+/* Compute the entries for clock `source` of a pass without asynchronous collectives whose launches
+ * take time.  sum_s: time of the repeating segments. */
 static void map_launched_chain(const ms_pass_view *pass, int source, double sum_s,
                                ms_pass_map *map_out) {
-    chain_clocks c = {.end_s = source == MS_FROM_HOST ? -INFINITY : 0.0,
-                      .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY,
-                      .is_synchronised = !pass->synchronises};
+    chain_clocks now = {.end_s = source == MS_FROM_HOST ? -INFINITY : 0.0,
+                        .host_s = source == MS_FROM_HOST ? 0.0 : -INFINITY,
+                        .is_synchronised = !pass->synchronises};
     int until = pass->repeat.first + pass->repeat.count;
-    run_chain(pass, 0, until, &c);
-    repeat_chain(pass, sum_s, &c);
-    run_chain(pass, until, pass->count - until, &c);
-    map_out->end_s[source] = c.end_s;
-    map_out->host_s[source] = c.host_s;
+    run_chain(pass, 0, until, &now);
+    repeat_chain(pass, sum_s, &now);
+    run_chain(pass, until, pass->count - until, &now);
+    map_out->end_s[source] = now.end_s;
+    map_out->host_s[source] = now.host_s;
 }
 
-/* Whether the host waits in the repeating segments, so that it never gets further ahead. */
+/* Whether the host waits for the GPU in a repeating segment. repeat_chain holds only without, as it
+ * lets the host run ahead from one repetition to the next. */
 static bool has_host_wait(const ms_pass_view *pass, const ms_repeat *repeat) {
     bool has_one = false;
     for (int i = repeat->first; i < repeat->first + repeat->count; i++) {
@@ -417,17 +458,19 @@ static bool has_host_wait(const ms_pass_view *pass, const ms_repeat *repeat) {
     return has_one;
 }
 
-/* Set the entries of the clock `source`, on which nothing depends. */
-static void map_forget(ms_pass_map *map, int source, int carried) {
+/* Set the entries of clock `source` of a map on which no clock after the pass depends.  carried:
+ * number of carried communicators. */
+static void clear_source(ms_pass_map *map, int source, int carried) {
     map->end_s[source] = map->host_s[source] = -INFINITY;
     for (int k = 0; k < carried; k++) {
         map->stream_s[k][source] = -INFINITY;
     }
 }
 
-/* The map of a pass in which nothing runs beside anything: it takes the sum of its segments from
- * wherever it starts, or longer where the host launches them more slowly.  Returns whether the pass
- * is such a one. */
+/* Compute the map of a pass without asynchronous collectives in closed form: from the later of its
+ * rank's and its inputs' clock on, it takes the sum of its segments, or longer where the host
+ * launches them more slowly. No communicator is carried.  Returns whether the pass is of this form;
+ * otherwise *map_out may be changed. */
 static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     const ms_repeat *repeat = &pass->repeat;
     bool is_chain = true;
@@ -438,7 +481,7 @@ static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     double repeated_s = sum_chain(pass, repeat->first, repeat->count, &is_chain);
     sum_s += repeat->times * repeated_s;
     map_out->end_s[MS_FROM_RANK] = map_out->end_s[MS_FROM_INPUT] = sum_s;
-    map_forget(map_out, MS_FROM_HOST, 0);
+    clear_source(map_out, MS_FROM_HOST, 0);
     for (int source = 0; source < MS_FROM_STREAM && pass->launch_s > 0.0; source++) {
         map_launched_chain(pass, source, repeated_s, map_out);
     }
@@ -451,9 +494,9 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
         return;
     }
     for (int source = 0; source < MS_FROM_STREAM + carried->count; source++) {
-        clocks c = clocks_from(carried, source);
+        clocks now = clocks_from(carried, source);
         if (source == MS_FROM_HOST && pass->launch_s <= 0.0) {
-            map_forget(map_out, source, carried->count);
+            clear_source(map_out, source, carried->count);
             continue;
         }
         pass_run start = {.pass = pass,
@@ -465,15 +508,16 @@ void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
         pass_run runs[2] = {start, start};
         runs[1].pass = second;
         runs[1].end_s = end_s + pass->count;
-        run_passes(runs, &c);
+        run_passes(runs, &now);
         map_out->end_s[source] = runs[0].chain_s;
-        map_out->host_s[source] = c.host_s;
+        map_out->host_s[source] = now.host_s;
         for (int k = 0; k < carried->count; k++) {
-            map_out->stream_s[k][source] = c.free_s[k];
+            map_out->stream_s[k][source] = now.free_s[k];
         }
     }
 }
 
+/* Whether a pass has asynchronous collectives, also those that do not run on its microbatch. */
 static bool has_async(const ms_pass_view *pass) {
     bool has_one = false;
     for (int i = 0; i < pass->count; i++) {
@@ -482,9 +526,9 @@ static bool has_async(const ms_pass_view *pass) {
     return has_one;
 }
 
-/* ms_pass_slow_down of a pass in which nothing runs beside anything, and nothing is slowed down:
- * what is left of the clocks' sums is how they round, so that a pass is the same to the last bit
- * whether its collectives are asynchronous on other stages or not. */
+/* ms_pass_slow_down of a pass without asynchronous collectives, where nothing is slowed down. Times
+ * still become differences of two clocks, (now + time) - now, as in a pass that has such
+ * collectives: stages with and without them then have the same times to the last bit. */
 static void round_chain(const ms_pass_view *pass, double *slowed_s) {
     const ms_repeat *repeat = &pass->repeat;
     int end = repeat->first + repeat->count;
@@ -508,7 +552,7 @@ void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, con
         round_chain(pass, slowed_s);
         return;
     }
-    clocks c = {.computed_s = -INFINITY, .host_s = -INFINITY};
+    clocks now = {.computed_s = -INFINITY, .host_s = -INFINITY};
     ms_slow_spans slow_spans = {.factors = factors};
     pass_run start = {.pass = pass,
                       .inputs_s = -INFINITY,
@@ -521,11 +565,11 @@ void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, con
     runs[1].pass = second;
     runs[1].end_s = end_s + pass->count;
     runs[1].slowed_s = slowed_s + pass->count;
-    run_passes(runs, &c);
+    run_passes(runs, &now);
 }
 
 int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op *ops_out) {
-    clocks c = {.computed_s = -INFINITY};
+    clocks now = {.computed_s = -INFINITY};
     double until_s = 0.0;
     int op_count = 0;
     for (int i = 0; i < count; i++) {
@@ -535,7 +579,7 @@ int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op
                         .is_synchronised = !passes[i].synchronises,
                         .ops = ops_out + op_count};
         run.end_s = end_s;
-        run_on(&run, &c, false);
+        run_segments(&run, &now, false);
         until_s = run.chain_s;
         op_count += run.op_count;
     }

@@ -1,27 +1,30 @@
-/* Groups that cross a slower tier than their size needs. */
+/* Warns of groups that cross a slower tier of links than their size needs (ms_advise_placement).
+ * Tiers are those of a platform: nodes, racks, pods; a tier's domain is the GPUs that reach each
+ * other over it. */
 #include <stdio.h>
 
 #include "estimate/advice.h"
 
-/* Bandwidth that a tier's links give each GPU below them, one direction. */
+/* Bandwidth of a tier's links per GPU of the platform, in one direction [B/s]. */
 static double share_Bps(const ms_platform *platform, int tier) {
     const ms_tier *links = &platform->tiers[tier];
     return ms_tier_capacity_Bps(links) * links->links / 2.0 / ms_platform_gpus(platform);
 }
 
-/* Axes whose ranks work on the same tokens, and talk in every layer. */
+/* Whether ranks that differ on an axis communicate in every layer: tp, cp and ep. */
 static bool talks_in_layers(ms_axis kind) {
     return kind == MS_AXIS_TP || kind == MS_AXIS_CP || kind == MS_AXIS_EP;
 }
 
-/* The tier that the groups of an axis cross, and the one that they need. */
+/* The tier that groups along an axis need, and the one that they cross. */
 typedef struct tier_need {
-    int span;        /* ranks of its group with those of such axes inside it */
-    int inner_axis;  /* an axis of replicas or stages inside it, -1: none */
-    int needed_tier; /* innermost tier that `span` GPUs share */
-    int crossed_tier;
+    int span;         /* GPUs of a group together with the axes of tp, cp and ep further inside */
+    int inner_axis;   /* an axis of replicas or stages further inside; -1: none */
+    int needed_tier;  /* innermost tier whose domain has room for `span` GPUs */
+    int crossed_tier; /* outermost tier that any group along the axis crosses */
 } tier_need;
 
+/* Find the tiers of groups along an axis. */
 static tier_need find_need(const ms_mesh *mesh, const ms_platform *platform, int axis) {
     tier_need need = {.span = 1, .inner_axis = -1};
     for (int a = mesh->axes - 1; a >= axis; a--) {
@@ -39,7 +42,7 @@ static tier_need find_need(const ms_mesh *mesh, const ms_platform *platform, int
     return need;
 }
 
-/* Groups of an axis that cross more than a tier. */
+/* Number of groups along an axis that cross a tier further outside than `tier`. */
 static int count_groups_above(const ms_mesh *mesh, const ms_platform *platform, int axis,
                               int tier) {
     int count = 0;
@@ -50,6 +53,8 @@ static int count_groups_above(const ms_mesh *mesh, const ms_platform *platform, 
     return count;
 }
 
+/* Warn of the groups along an axis, with the reason: the placement, an axis inside theirs, or a
+ * span that does not divide the domain of the needed tier. */
 static void warn(const ms_mesh *mesh, const ms_platform *platform, int axis, const tier_need *need,
                  ms_diag *diag) {
     const char *name = mesh->names[axis];

@@ -1,3 +1,6 @@
+/* The memory model of a pipeline rank (rank_memory.h): counts of activations, running passes and
+ * gathered states change with each action, and are weighed with the bytes of each stage. A place is
+ * the index of a stage among the rank's own stages. */
 #include "estimate/rank_memory.h"
 
 #include <string.h>
@@ -21,9 +24,9 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Note what the rank's stage at `place` weighs, slice by slice. Whoever only counts has no costs of
- * stages. */
-static void note_memory(const ms_memory_model *model, int place) {
+/* Look up the memory of the rank's stage at `place`, slice by slice. A caller that needs moments
+ * only gives no costs of stages. */
+static void set_memory(const ms_memory_model *model, int place) {
     int stage = ms_program_model_stage(model->program, model->stages[place]);
     for (int i = 0; i < model->slices && model->costs->stage != NULL; i++) {
         model->memory[place * model->slices + i] =
@@ -39,19 +42,21 @@ void ms_memory_model_enter(ms_memory_model *model, int rank) {
         model->place[stage] = is_own ? model->stage_count : -1;
         if (is_own) {
             model->stages[model->stage_count] = stage;
-            note_memory(model, model->stage_count++);
+            set_memory(model, model->stage_count++);
         }
     }
     int stages = model->stage_count, places = stages * model->slices;
     bool has_moves = program->shard_moves != NULL, has_rounds = program->round > 0;
     model->kept = model->counts;
     model->running = model->kept + places;
+    /* lists that the program never changes come last, so that `width` leaves them out */
     model->unsharded = model->running + places + (has_moves ? 0 : stages);
     model->rounds = model->running + places + (has_moves ? stages : 0);
     model->width = 2 * places + (has_moves ? stages : 0) + (has_rounds ? stages : 0);
     memset(model->counts, 0, (size_t)(2 * (places + stages)) * sizeof *model->counts);
 }
 
+/* Index of an action's stage and slice in `kept` and `running`. */
 static int slice_of(const ms_memory_model *model, const ms_action *action) {
     return model->place[action->stage] * model->slices + action->mb % model->slices;
 }
@@ -74,7 +79,7 @@ void ms_memory_model_move(ms_memory_model *model, const ms_shard_move *move) {
     model->unsharded[model->place[move->stage]] += move->is_unshard ? 1 : -1;
 }
 
-/* Parameters, gradients and optimizer state of the rank's stage at `place`. */
+/* Add parameters, gradients and optimizer state of the rank's stage at `place` to `held`. */
 static void weigh_states(const ms_memory_model *model, int place, ms_held_memory *held) {
     const ms_stage_memory *memory = model->memory[place * model->slices];
     int unsharded = model->unsharded[place];
@@ -87,7 +92,7 @@ static void weigh_states(const ms_memory_model *model, int place, ms_held_memory
                            rounds * memory->round_transformer_B;
 }
 
-/* Activations and working memory of the rank's stage at `place`. */
+/* Add activations and working memory of the rank's stage at `place` to `held`. */
 static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory *held) {
     for (int i = 0; i < model->slices; i++) {
         int slice = place * model->slices + i;
@@ -98,7 +103,8 @@ static void weigh_slices(const ms_memory_model *model, int place, ms_held_memory
     }
 }
 
-/* Workspaces of libraries, and buffers of the framework, which the rank's stages share. */
+/* Workspaces of libraries, and buffers of the framework, which the stages of a rank share: those of
+ * its stage with most [B]. */
 static double framework_B(const ms_memory_model *model) {
     double largest_B = 0;
     for (int place = 0; place < model->stage_count; place++) {

@@ -1,3 +1,5 @@
+/* Times of the segments of a pass on one pipeline rank (segment_times.h), for pass maps and for the
+ * collectives at the end of a step. */
 #include "estimate/segment_times.h"
 
 #include <math.h>
@@ -25,7 +27,7 @@ double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes
     return time_s;
 }
 
-/* Whether groups over some axes have more than one rank. */
+/* Whether groups that span `axes` have more than one rank. */
 static bool has_peers(const ms_mesh *mesh, unsigned axes) {
     bool has_some = false;
     for (int a = 0; a < mesh->axes; a++) {
@@ -34,7 +36,7 @@ static bool has_peers(const ms_mesh *mesh, unsigned axes) {
     return has_some;
 }
 
-/* Time of one collective on pipeline rank `p`. */
+/* Find the time of one collective on pipeline rank `p`; -1 where it does not run. */
 static ms_status time_collective(ms_timing *timing, const ms_segment *segment, int p,
                                  double *time_out) {
     ms_comm_classes *comm = timing->comm;
@@ -51,6 +53,8 @@ static ms_status time_collective(ms_timing *timing, const ms_segment *segment, i
     return status;
 }
 
+/* Whether two collectives take equally long on the same pipeline rank: consecutive ones often do,
+ * and a look-up is saved. */
 static bool is_same_collective(const ms_segment *a, const ms_segment *b) {
     return a->coll == b->coll && a->axis == b->axis && a->group_axes == b->group_axes &&
            a->coll_B == b->coll_B && a->coll_intra_node_B == b->coll_intra_node_B &&
@@ -59,12 +63,13 @@ static bool is_same_collective(const ms_segment *a, const ms_segment *b) {
 
 ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int count, int p,
                            double *time_s_out) {
-    int last = -1; /* collective before this one */
+    int last = -1; /* index of the last collective before segment i */
     const ms_factor_range factors = ms_job_compute_factors(timing->job, p);
     double factor = ms_timing_factor(timing, p);
     ms_timing_note(timing, factor, factors.least);
     for (int i = 0; i < count; i++) {
         time_s_out[i] = segments[i].time_s * factor;
+        /* collectives between directions join two pipeline ranks and are timed in step.c */
         if (!segments[i].is_collective || segments[i].is_between_directions) {
             continue;
         }

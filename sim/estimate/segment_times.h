@@ -1,37 +1,40 @@
-/* How long each segment of a pass takes on its pipeline rank. */
+/* Times of the segments of a pass on its pipeline rank: computations by the factor of the rank,
+ * collectives by the times of their class. */
 #ifndef MS_ESTIMATE_SEGMENT_TIMES_H
 #define MS_ESTIMATE_SEGMENT_TIMES_H
 
 #include "estimate/comm_classes.h"
 #include "job/spec.h"
 
-/* What the times are for. */
+/* The purpose of times. */
 typedef enum ms_time_kind {
-    MS_TIME_EXPECTED, /* all groups of a class communicate at once, as they do in step */
-    MS_TIME_BOUND,    /* each group as if it were alone: no simulation takes less */
+    MS_TIME_EXPECTED, /* the estimate: all groups of a class communicate at once */
+    MS_TIME_BOUND, /* the bound: each group alone on its links, so that no simulation takes less */
 } ms_time_kind;
 
-/* Where and for what segments are timed. */
+/* Context of the times of segments. All borrowed. */
 typedef struct ms_timing {
     const ms_job *job;
     ms_comm_classes *comm;
     ms_plan_space *space;
     ms_time_kind kind;
-    double excess; /* largest share of a time so far that it would not take alone on the links */
+    double excess; /* maximum over all times so far of 1 - bound / time: the share of a time that it
+                      would not take alone on the links; INFINITY: the bound is not comparable */
 } ms_timing;
 
-/* Note how much longer something takes than it would alone on the links. */
+/* Raise timing->excess by a time: `time_s` in the estimate, `alone_s` in the bound [s]. */
 void ms_timing_note(ms_timing *timing, double time_s, double alone_s);
 
-/* The factor on computations of pipeline rank `p`: that of its slowest rank, which the others wait
- * for; of its fastest one for a bound. */
+/* The factor on computations of pipeline rank `p`: for the estimate that of its slowest rank, for
+ * which the others wait; for the bound that of its fastest one. */
 double ms_timing_factor(const ms_timing *timing, int p);
 
-/* Time of `bytes` in a class, for what is timed. */
+/* Time of `bytes` in a class, for the estimate or the bound [s]. The estimate raises the excess. */
 double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes);
 
-/* Times of `count` segments on pipeline rank `p`; a collective among one rank, which does not run,
- * has a negative one.  time_s_out: [count].  Returns as ms_comm_classes_find. */
+/* Find the times of `count` segments on pipeline rank `p`.  time_s_out: [count]; negative for a
+ * collective in a group of one rank, or without bytes, which does not run [s].  Returns as
+ * ms_comm_classes_find. */
 ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int count, int p,
                            double *time_s_out);
 

@@ -1,27 +1,33 @@
+/* Contention between collectives (sharing.h): a fluid simulation of the chains of all pipeline
+ * ranks, with events at which collectives begin, flows end and latencies of phases have passed.
+ * Before it, the asked shares of all links tell whether any link can be short. Here a class is
+ * placed once its plans are laid out on the links; a plan is a list of phases, and a phase some
+ * flows that start together, then a latency. */
 #include "estimate/sharing.h"
 
 #include <math.h>
 
-/* Share of its bytes below which a flow has ended: what rounding leaves. */
+/* Share of a flow's bytes below which the flow has ended, since rounding leaves a rest. */
 static const double REST = 1e-12;
 
-/* Share of a link by which more is asked of it than it has, so that rounding is not taken for it.
- */
+/* Smallest excess of an asked share over 1 that counts, so that rounding does not. */
 static const double EXCESS = 1e-9;
 
 /* A phase of a plan with the links of its flows. */
 typedef struct placed_phase {
-    double latency_s;
-    ms_fluid_flow *flows; /* [count] for MS_CLASS_REFERENCE_B bytes */
+    double latency_s;     /* passes after all flows have ended */
+    ms_fluid_flow *flows; /* [count] for a collective of MS_CLASS_REFERENCE_B bytes */
     int count;
 } placed_phase;
 
+/* A plan of a group, or of one that stands for all groups of a class. */
 typedef struct placed_plan {
     placed_phase *phases; /* [count] */
     int count;
 } placed_plan;
 
-/* A class laid out on the links: the plan of its slowest group, or the plans of all groups. */
+/* A class that is laid out on the links: the plan of its slowest group with the load of all groups
+ * on its links or, if groups do not stand for others (is_unfolded), the plans of all groups. */
 typedef struct placed_class {
     ms_class_key key;
     placed_plan *plans; /* [count] */
@@ -31,37 +37,38 @@ typedef struct placed_class {
 /* A plan under way. */
 typedef struct shared_plan {
     const placed_plan *plan;
-    int chain;
-    int phase;
-    int live;       /* flows of the phase under way */
-    double until_s; /* its latency passes; INFINITY while flows are under way */
+    int chain;      /* index of its chain */
+    int phase;      /* index of the phase under way */
+    int live;       /* flows of this phase that have not ended */
+    double until_s; /* when the latency of this phase has passed [s]; INFINITY while flows are under
+                       way, and after the last phase */
 } shared_plan;
 
 /* A flow under way. */
 typedef struct shared_flow {
-    ms_fluid_flow flow; /* bytes: what is left */
-    double bytes;       /* all of it */
-    int plan;           /* index of shared_plan */
+    ms_fluid_flow flow; /* its bytes are those that are left */
+    double bytes;       /* bytes at its start [B] */
+    int plan;           /* index of its plan in sharing_run.plans */
 } shared_flow;
 
-/* Where a chain is. */
+/* The state of a chain. */
 typedef struct chain_state {
-    int next;       /* collective that runs, or starts next */
-    int live;       /* plans of it that have not ended */
-    double start_s; /* of the next one; INFINITY: one is under way, or none is left */
+    int next;       /* index of the collective that runs or starts next */
+    int live;       /* plans of the running collective that have not ended */
+    double start_s; /* when collective `next` starts [s]; INFINITY: it runs, or none is left */
 } chain_state;
 
-/* Chains while they run. */
+/* The state of the fluid simulation. */
 typedef struct sharing_run {
     ms_sharing *sharing;
     const ms_chain *chains;
     chain_state *states; /* [count] */
     int count;
     double now_s;
-    ms_vector plans; /* of shared_plan; those that have ended stay */
-    ms_vector flows; /* of shared_flow under way */
-    ms_vector fluid; /* of ms_fluid_flow, beside flows */
-    ms_vector rates; /* of double, beside flows */
+    ms_vector plans; /* of shared_plan; plans that have ended stay in it */
+    ms_vector flows; /* of shared_flow that are under way */
+    ms_vector fluid; /* of ms_fluid_flow: the flows as ms_fluid_rates needs them */
+    ms_vector rates; /* of double: rate of each flow [B/s] */
 } sharing_run;
 
 ms_status ms_sharing_init(ms_sharing *sharing, const ms_comm_classes *comm, ms_plan_space *space,
@@ -76,7 +83,9 @@ void ms_sharing_release(ms_sharing *sharing) {
     ms_vector_release(&sharing->placed);
 }
 
-/* A flow with its links; is_own: without the other groups' load. */
+/* Copy a flow with the links that it uses to the arena.  *out: weights are the crossings by this
+ * flow or, where its group stands for all groups, by the flows of all groups (ms_flow_link.load).
+ */
 static ms_status place_flow(ms_sharing *sharing, const ms_flow *flow, ms_fluid_flow *out) {
     bool is_own = sharing->comm->is_unfolded;
     ms_fluid_use *uses = MS_NEW(sharing->arena, ms_fluid_use, flow->count);
@@ -91,24 +100,24 @@ static ms_status place_flow(ms_sharing *sharing, const ms_flow *flow, ms_fluid_f
     return uses == NULL ? MS_E_NOMEM : MS_OK;
 }
 
+/* Copy a plan with its phases and flows to the arena. */
 static ms_status place_plan(ms_sharing *sharing, const ms_coll_plan *plan, placed_plan *out) {
     *out = (placed_plan){.phases = MS_NEW(sharing->arena, placed_phase, plan->phase_count),
                          .count = plan->phase_count};
     ms_status status = out->phases == NULL ? MS_E_NOMEM : MS_OK;
-    for (int p = 0; p < plan->phase_count && status == MS_OK; p++) {
-        const ms_phase *phase = &plan->phases[p];
+    for (int i = 0; i < plan->phase_count && status == MS_OK; i++) {
+        const ms_phase *phase = &plan->phases[i];
         ms_fluid_flow *flows = MS_NEW(sharing->arena, ms_fluid_flow, phase->count);
         status = flows == NULL ? MS_E_NOMEM : MS_OK;
         for (int f = 0; f < phase->count && status == MS_OK; f++) {
             status = place_flow(sharing, &phase->flows[f], &flows[f]);
         }
-        out->phases[p] = (placed_phase){phase->latency_s, flows, phase->count};
+        out->phases[i] = (placed_phase){phase->latency_s, flows, phase->count};
     }
     return status;
 }
 
-/* The slowest group's plan with the load of all, or where every rank is simulated each group's own.
- */
+/* Place the plans of a class that is laid out, as placed_class describes. */
 static ms_status place_plans(ms_sharing *sharing, const ms_coll_class *class,
                              placed_class *placed) {
     bool is_folded = !sharing->comm->is_unfolded;
@@ -122,8 +131,8 @@ static ms_status place_plans(ms_sharing *sharing, const ms_coll_class *class,
     return status;
 }
 
-/* The laid out class of a key, which is laid out on first use.  *placed_out: until the next call.
- */
+/* Find the placed class of a key, which is laid out and placed on first use. Keys that differ only
+ * in bytes share one where no library chooses by them.  *placed_out: valid until the next call. */
 static ms_status find_placed(ms_sharing *sharing, const ms_class_key *key,
                              const placed_class **placed_out) {
     placed_class placed = {.key = ms_class_as_chosen(sharing->comm, key)};
@@ -141,7 +150,7 @@ static ms_status find_placed(ms_sharing *sharing, const ms_class_key *key,
     return status == MS_OK && *placed_out == NULL ? MS_E_NOMEM : status;
 }
 
-/* Most that a flow can run at [B/s]. */
+/* The rate of a flow with nothing else on its links [B/s]. */
 static double rate_alone(const ms_fluid_flow *flow) {
     double rate_Bps = INFINITY;
     for (int i = 0; i < flow->count; i++) {
@@ -150,7 +159,7 @@ static double rate_alone(const ms_fluid_flow *flow) {
     return rate_Bps;
 }
 
-/* Call visit(sharing, flow) on all flows of a class. */
+/* Call visit(sharing, flow) on all flows of a class, of all phases. */
 static void for_each_flow(ms_sharing *sharing, const placed_class *placed,
                           void (*visit)(ms_sharing *sharing, const ms_fluid_flow *flow)) {
     for (int g = 0; g < placed->count; g++) {
@@ -163,8 +172,9 @@ static void for_each_flow(ms_sharing *sharing, const placed_class *placed,
     }
 }
 
-/* Add the share of each link that a flow asks for. */
-static void ask(ms_sharing *sharing, const ms_fluid_flow *flow) {
+/* Visitor: add the shares that a flow asks for to the asked shares of its links. A link is short
+ * only through several flows: one flow alone never asks for more than 1, up to rounding. */
+static void add_asked_shares(ms_sharing *sharing, const ms_fluid_flow *flow) {
     double rate_Bps = rate_alone(flow);
     for (int i = 0; i < flow->count; i++) {
         const ms_fluid_use *use = &flow->uses[i];
@@ -176,13 +186,16 @@ static void ask(ms_sharing *sharing, const ms_fluid_flow *flow) {
     }
 }
 
-static void forget(ms_sharing *sharing, const ms_fluid_flow *flow) {
+/* Visitor: set the asked shares of a flow's links back to 0. */
+static void clear_asked_shares(ms_sharing *sharing, const ms_fluid_flow *flow) {
     for (int i = 0; i < flow->count; i++) {
         sharing->asked[flow->uses[i].link] = 0.0;
     }
 }
 
-/* Visit the flows of all chains, each class of a chain once. */
+/* Visit the flows of all chains. A class that a chain runs several times is visited once, as its
+ * collectives run one after the other; different classes of a chain are all visited, as if they ran
+ * at once. */
 static ms_status visit_chains(ms_sharing *sharing, const ms_chain *chains, int count,
                               void (*visit)(ms_sharing *sharing, const ms_fluid_flow *flow)) {
     for (int c = 0; c < count; c++) {
@@ -207,6 +220,7 @@ static ms_status visit_chains(ms_sharing *sharing, const ms_chain *chains, int c
     return MS_OK;
 }
 
+/* Visit the flows of the class of a key. */
 static ms_status visit_class(ms_sharing *sharing, const ms_class_key *key,
                              void (*visit)(ms_sharing *sharing, const ms_fluid_flow *flow)) {
     const placed_class *placed = NULL;
@@ -218,13 +232,15 @@ static ms_status visit_class(ms_sharing *sharing, const ms_class_key *key,
 }
 
 ms_status ms_sharing_ask(ms_sharing *sharing, const ms_class_key *key) {
-    return visit_class(sharing, key, ask);
+    return visit_class(sharing, key, add_asked_shares);
 }
 
 ms_status ms_sharing_forget(ms_sharing *sharing, const ms_class_key *key) {
-    return visit_class(sharing, key, forget);
+    return visit_class(sharing, key, clear_asked_shares);
 }
 
+/* Visitor: raise sharing->short_share to the largest excess over 1 of the asked shares of a flow's
+ * links, with the flow added. */
 static void find_short_share(ms_sharing *sharing, const ms_fluid_flow *flow) {
     double rate_Bps = rate_alone(flow);
     for (int i = 0; i < flow->count; i++) {
@@ -241,7 +257,8 @@ ms_status ms_sharing_short_share(ms_sharing *sharing, const ms_class_key *key, d
     return status;
 }
 
-/* The flows of a plan's phase begin. */
+/* Begin the phase of a plan that is next: its flows come under way, scaled to the bytes of the
+ * collective. Without flows only the latency passes.  index: of the plan in run->plans. */
 static void begin_phase(sharing_run *run, int index) {
     shared_plan *plan = &MS_AT(&run->plans, shared_plan, index);
     const placed_phase *phase = &plan->plan->phases[plan->phase];
@@ -259,7 +276,7 @@ static void begin_phase(sharing_run *run, int index) {
     plan->until_s = plan->live > 0 ? INFINITY : run->now_s + phase->latency_s;
 }
 
-/* A chain's next collective begins. */
+/* Begin the next collective of chain `c`: the first phase of all its plans. */
 static ms_status begin_op(sharing_run *run, int c) {
     chain_state *state = &run->states[c];
     const placed_class *placed = NULL;
@@ -276,13 +293,14 @@ static ms_status begin_op(sharing_run *run, int c) {
     return status;
 }
 
-/* When a chain can begin with a collective. */
+/* When a chain can begin a collective: its rank and communicator are free, and it is launched [s].
+ */
 static double ready_s(const ms_chain *chain, const ms_chained *op) {
     return fmax(fmax(*chain->rank_s, *op->stream_s), op->launched_s);
 }
 
-/* When the next collective of a chain can begin. */
-static void look_ahead(sharing_run *run, int c) {
+/* Set when the next collective of chain `c` starts, if one is left. */
+static void set_next_start(sharing_run *run, int c) {
     const ms_chain *chain = &run->chains[c];
     chain_state *state = &run->states[c];
     if (state->next < chain->count) {
@@ -290,7 +308,8 @@ static void look_ahead(sharing_run *run, int c) {
     }
 }
 
-/* A plan's latency has passed: its next phase begins, or it has ended. */
+/* End a phase of a plan whose latency has passed: begin the next phase. After the last phase of the
+ * last plan the collective has ended, and the chain goes on.  index: of the plan in run->plans. */
 static void end_phase(sharing_run *run, int index) {
     shared_plan *plan = &MS_AT(&run->plans, shared_plan, index);
     int c = plan->chain;
@@ -301,11 +320,11 @@ static void end_phase(sharing_run *run, int index) {
         begin_phase(run, index);
     } else if (--state->live == 0) {
         *chain->rank_s = *chain->ops[state->next++].stream_s = run->now_s;
-        look_ahead(run, c);
+        set_next_start(run, c);
     }
 }
 
-/* Rates of the flows under way. */
+/* Find the rates of all flows under way, by max-min fairness. */
 static ms_status find_rates(sharing_run *run) {
     size_t count = run->flows.count;
     run->fluid.count = run->rates.count = 0;
@@ -323,7 +342,8 @@ static ms_status find_rates(sharing_run *run) {
     return ms_fluid_rates(fluid, (int)count, rates);
 }
 
-/* When something happens next. */
+/* The time of the next event: a collective starts, a latency has passed or a flow ends [s];
+ * INFINITY: no event is left. */
 static double next_event_s(const sharing_run *run) {
     double next_s = INFINITY;
     for (int c = 0; c < run->count; c++) {
@@ -340,7 +360,9 @@ static double next_event_s(const sharing_run *run) {
     return next_s;
 }
 
-/* Let flows run for a time; those that end leave the list. */
+/* Let the flows run for `step_s` until now_s; those that have ended leave the list. A flow also
+ * ends when the time for its rest is below the resolution of now_s, as time would not advance
+ * otherwise. The last flow of a phase starts the latency of the phase. */
 static void pass_time(sharing_run *run, double step_s) {
     size_t kept = 0;
     for (size_t f = 0; f < run->flows.count; f++) {
@@ -361,8 +383,8 @@ static void pass_time(sharing_run *run, double step_s) {
     run->flows.count = kept;
 }
 
-/* Handle the events of now: phases whose latency has passed end, and collectives begin. */
-static ms_status happen(sharing_run *run) {
+/* Handle the events at now_s: phases whose latency has passed end, and collectives begin. */
+static ms_status handle_events(sharing_run *run) {
     for (size_t i = 0; i < run->plans.count; i++) {
         if (MS_AT(&run->plans, shared_plan, i).until_s <= run->now_s) {
             end_phase(run, (int)i);
@@ -375,10 +397,11 @@ static ms_status happen(sharing_run *run) {
     return status;
 }
 
+/* Run all chains from event to event. */
 static ms_status run_events(sharing_run *run) {
     for (int c = 0; c < run->count; c++) {
         run->states[c].start_s = INFINITY;
-        look_ahead(run, c);
+        set_next_start(run, c);
     }
     for (;;) {
         ms_status status = find_rates(run);
@@ -389,14 +412,14 @@ static ms_status run_events(sharing_run *run) {
         double step_s = next_s - run->now_s;
         run->now_s = next_s;
         pass_time(run, step_s);
-        status = happen(run);
+        status = handle_events(run);
         if (status != MS_OK || run->flows.failed) {
             return status == MS_OK ? MS_E_NOMEM : status;
         }
     }
 }
 
-/* One after the other on every rank, as where no link is short. */
+/* Run the collectives of each chain one after the other, each for its time_s. */
 static void run_apart(const ms_chain *chains, int count) {
     for (int c = 0; c < count; c++) {
         for (int i = 0; i < chains[c].count; i++) {
@@ -407,6 +430,7 @@ static void run_apart(const ms_chain *chains, int count) {
     }
 }
 
+/* Run all chains in the fluid simulation, in which their flows share links. */
 static ms_status run_together(ms_sharing *sharing, const ms_chain *chains, int count) {
     sharing_run run = {.sharing = sharing, .chains = chains, .count = count};
     run.states = MS_NEW(sharing->arena, chain_state, count);
@@ -425,8 +449,8 @@ static ms_status run_together(ms_sharing *sharing, const ms_chain *chains, int c
 ms_status ms_sharing_run(ms_sharing *sharing, const ms_chain *chains, int count,
                          bool *has_met_out) {
     sharing->is_short = false;
-    ms_status status = visit_chains(sharing, chains, count, ask);
-    status = status == MS_OK ? visit_chains(sharing, chains, count, forget) : status;
+    ms_status status = visit_chains(sharing, chains, count, add_asked_shares);
+    status = status == MS_OK ? visit_chains(sharing, chains, count, clear_asked_shares) : status;
     *has_met_out = status == MS_OK && sharing->is_short;
     if (status == MS_OK && sharing->is_short) {
         return run_together(sharing, chains, count);

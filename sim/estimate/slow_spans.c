@@ -1,10 +1,11 @@
+/* Keeps the spans of communication that slow computations down (slow_spans.h). */
 #include "estimate/slow_spans.h"
 
 #include "base/number.h"
 
-/* Make a span that meets another of the same factor one with it: collectives that wait for each
- * other on one communicator run one right behind the other, far more of them than there are spans.
- * Returns whether there is such a one. */
+/* Merge a span with one of the same factor that it overlaps or touches.  Returns whether there is
+ * such a span. Without merging there would be far more spans than are kept: the collectives of one
+ * communicator run right one after the other. */
 static bool joins_span(ms_slow_spans *all, const ms_slow_span *added) {
     for (int i = 0; i < all->count; i++) {
         ms_slow_span *span = &all->spans[i];

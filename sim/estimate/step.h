@@ -1,4 +1,5 @@
-/* One optimizer step by the clocks of its pipeline ranks. See estimate.md. */
+/* The time of one optimizer step from the clocks of its pipeline ranks: the passes (clocks.h), then
+ * the collectives and updates at the end of the step. See estimate.md. */
 #ifndef MS_ESTIMATE_STEP_H
 #define MS_ESTIMATE_STEP_H
 
@@ -6,22 +7,24 @@
 #include "estimate/segment_times.h"
 #include "estimate/sharing.h"
 
-/* What a job's step is run with. */
+/* Input of ms_step_estimate beside the job. All borrowed. */
 typedef struct ms_step_place {
     const ms_order *order; /* of the job's program */
-    ms_comm_classes *comm;
+    ms_comm_classes *comm; /* of the job's mesh and platform */
     ms_plan_space *space;
-    ms_arena *scratch;
-    ms_sharing *sharing; /* for what pipeline ranks take from each other; NULL: left out */
-    double bound_slack;  /* share of the step by which the bound may be lower than need be, where
-                            that saves a second run; 0: none */
+    ms_arena *scratch; /* storage that the caller clears after the call */
+    ms_sharing
+        *sharing;       /* for contention between pipeline ranks on shared links; NULL: neglected */
+    double bound_slack; /* share of the step by which the bound may be too low, where that saves a
+                           second run of the clocks; 0: none */
 } ms_step_place;
 
-/* Time of a step, and a bound below any simulation of it: the same with every group alone on the
- * links. Where no communication takes less than 1 - e of its time then, the step takes no less than
- * 1 - e of its own: its times only add up, and the latest counts.
- *  *step_s_out, *bound_s_out: [s]; bound_s_out may be NULL, then no bound is computed.  Returns
- * MS_OK; MS_E_NOMEM (not reported); MS_E_INPUT (reported). */
+/* Estimate the time of a step, and a lower bound of the step in any simulation: the same
+ * computation with every group alone on the links. If no time is shorter alone than 1 - e of its
+ * estimate, the bound is at least 1 - e of the step, which only adds times and takes maxima: where
+ * e is at most bound_slack, this product is the bound. *step_s_out, *bound_s_out: [s]; bound_s_out
+ * may be NULL, then no bound is computed.  Returns MS_OK; MS_E_NOMEM (not reported); MS_E_INPUT
+ * (reported). */
 ms_status ms_step_estimate(const ms_job *job, const ms_step_place *place, double *step_s_out,
                            double *bound_s_out);
 

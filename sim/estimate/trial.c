@@ -1,3 +1,5 @@
+/* Trials of overrides (trial.h): makes the texts of overrides, and reads and estimates the job with
+ * them. */
 #include "estimate/trial.h"
 
 #include <stdarg.h>
@@ -50,15 +52,17 @@ ms_axis_sizes ms_trial_axes(const ms_job_spec *spec) {
 static const char *const USUAL[] = {"pp", "dp", "ep", "cp", "tp"};
 enum { USUAL_COUNT = sizeof USUAL / sizeof USUAL[0] };
 
+/* Index of an axis in USUAL; -1: an axis with a name of its own, which is taken to be outermost. */
 static int usual_place(const char *name) {
     int place = 0;
     while (place < USUAL_COUNT && strcmp(USUAL[place], name) != 0) {
         place++;
     }
-    return place == USUAL_COUNT ? -1 : place; /* an axis with a name of its own: outermost */
+    return place == USUAL_COUNT ? -1 : place;
 }
 
-/* Put an axis before the first one that is usually further in. */
+/* Insert an axis before the first one that is further inside in the usual order.  names: [*count]
+ * with room for one more. */
 static void insert_axis(const char **names, int *count, const char *name) {
     int at = 0;
     while (at < *count && usual_place(names[at]) < usual_place(name)) {
@@ -69,7 +73,8 @@ static void insert_axis(const char **names, int *count, const char *name) {
     (*count)++;
 }
 
-/* Set mesh.order if an axis that it lacks now has a size above 1. */
+/* Append the override of mesh.order if an axis that it lacks now has a size above 1.  sizes:
+ * [USUAL_COUNT] of the axes of USUAL. */
 static void add_order(ms_trials *trials, const int *sizes, ms_trial_sets *sets) {
     const ms_spec_mesh *mesh = &trials->spec->mesh;
     const char *names[MS_MESH_AXES_MAX + USUAL_COUNT];
@@ -94,6 +99,7 @@ static void add_order(ms_trials *trials, const int *sizes, ms_trial_sets *sets) 
 void ms_trial_add_axes(ms_trials *trials, const ms_axis_sizes *to, ms_trial_sets *sets) {
     const bool has_expert_mesh = trials->spec->experts.ep > 0;
     const ms_axis_sizes from = ms_trial_axes(trials->spec);
+    /* an experts' mesh has the ep; then the job's mesh has none, and ep is no part of mesh.order */
     const int before[USUAL_COUNT] = {from.pp, from.dp, from.ep, from.cp, from.tp};
     const int after[USUAL_COUNT] = {to->pp, to->dp, has_expert_mesh ? 1 : to->ep, to->cp, to->tp};
     for (int i = 0; i < USUAL_COUNT; i++) {
@@ -107,11 +113,12 @@ void ms_trial_add_axes(ms_trials *trials, const ms_axis_sizes *to, ms_trial_sets
     add_order(trials, after, sets);
 }
 
-/* Maximum number of specs before the estimator is made anew: it keeps 0.4 MB for each of
- * DeepSeek-V3 (measured). */
+/* Maximum number of specs before the estimator is replaced. It keeps 0.4 MB for each spec of
+ * DeepSeek-V3 (measured), so about 50 MB at most. */
 enum { READ_MAX = 128 };
 
-static ms_status forget(ms_trials *trials) {
+/* Replace the estimator by an empty one, and free the specs that it borrowed from. */
+static ms_status renew_estimator(ms_trials *trials) {
     ms_estimator_free(trials->estimator);
     ms_arena_clear(&trials->arena);
     trials->estimator = ms_estimator_new(&trials->arena);
@@ -121,7 +128,7 @@ static ms_status forget(ms_trials *trials) {
 
 ms_status ms_trial_read(ms_trials *trials, const ms_trial_sets *sets, ms_job_spec *spec_out) {
     ms_words words;
-    ms_status status = trials->read == READ_MAX ? forget(trials) : MS_OK;
+    ms_status status = trials->read == READ_MAX ? renew_estimator(trials) : MS_OK;
     trials->read++;
     status = status == MS_OK ? ms_trial_keep(sets, &trials->arena, &words) : status;
     return status == MS_OK ? ms_job_spec_read_again(trials->spec, &words, &trials->arena,

@@ -1,3 +1,6 @@
+/* The early bound of a step (work_bound.h): the work of a microbatch, kept by key, times the
+ * microbatches and spread over the pipeline ranks; and for schedules whose stages go round the
+ * ranks the time of a pipeline that fills, works and drains. */
 #include "estimate/work_bound.h"
 
 #include <math.h>
@@ -6,12 +9,12 @@
 #include "estimate/compute.h"
 #include "model/model.h"
 
-/* Share by which sums of as many terms as steps have operations may be above those of a simulation,
- * which adds them in another order. */
+/* Share of a bound that covers rounding: a simulation adds the times of its operations in another
+ * order. */
 static const double ROUNDING = 1e-9;
 
-/* What a microbatch's work follows from: neither pipeline ranks nor their stages, and of replicas
- * only where units of their state are copied. */
+/* All that a microbatch's work depends on. The layout is without pipeline ranks and their stages,
+ * and without the number of replicas unless units of sharded state are copied (MS_UNITS_). */
 typedef struct work_key {
     const ms_platform *cluster;
     ms_model model;
@@ -25,7 +28,9 @@ void ms_work_bounds_init(ms_memo *bounds) {
 
 /* ---- a microbatch's work ---- */
 
-static void take_key(const ms_job *job, work_key *key_out) {
+/* Make the key of a job's work. Recomputation of some layers counts as none, so that the bound
+ * stays below the step. */
+static void make_key(const ms_job *job, work_key *key_out) {
     memset(key_out, 0, sizeof *key_out);
     key_out->cluster = job->platform;
     memcpy(&key_out->model, &job->spec.model, sizeof key_out->model);
@@ -35,7 +40,7 @@ static void take_key(const ms_job *job, work_key *key_out) {
     layout->pp = layout->chunks = layout->directions = 1;
     layout->stage_layers = layout->stage_rank = NULL;
     if (layout->units == MS_UNITS_IN_PLACE) {
-        layout->dp = 1;
+        layout->dp = 1; /* without copies of units no computation depends on the replicas */
     }
     if (layout->recompute_layers > 0) {
         layout->recompute_layers = 0; /* how many layers are repeated depends on the stages */
@@ -43,7 +48,7 @@ static void take_key(const ms_job *job, work_key *key_out) {
     }
 }
 
-/* Computation of one layer in a pass. */
+/* Computation time of one layer in a pass [s]; 0 if the plan does not list the layer. */
 static double layer_pass_s(const ms_stage_costs *costs, const ms_pass_plan *plan, int layer) {
     double sum_s = 0.0;
     for (int i = plan->first; i < plan->first + plan->count; i++) {
@@ -53,8 +58,9 @@ static double layer_pass_s(const ms_stage_costs *costs, const ms_pass_plan *plan
     return sum_s;
 }
 
-/* The least that any layer computes forwards and backwards. An outline leaves out layers that are
- * like one of those it has. */
+/* The least time of any layer's computation, forward and backward [s]; 0 if there is none. An
+ * outline leaves out layers that are like one that it lists, so that it lists one with the least
+ * time. */
 static double least_layer_s(const ms_stage_costs *costs, const ms_stage_cost *stage) {
     const ms_pass_plan *forward = &stage->passes[MS_PASS_F], *back = &stage->passes[MS_PASS_B];
     double least_s = INFINITY;
@@ -64,7 +70,8 @@ static double least_layer_s(const ms_stage_costs *costs, const ms_stage_cost *st
         if (layer >= 0 && layer != before) {
             double layer_s = layer_pass_s(costs, forward, layer);
             double back_s = layer_pass_s(costs, back, layer);
-            /* the outline of the way back may have left out this one, and has the last one */
+            /* the outline of the backward pass may have left out this layer; it then lists a layer
+             * that is like it, which the forward pass lists too */
             least_s = back_s > 0.0 ? fmin(least_s, layer_s + back_s) : least_s;
             before = layer;
         }
@@ -72,6 +79,9 @@ static double least_layer_s(const ms_stage_costs *costs, const ms_stage_cost *st
     return isfinite(least_s) ? least_s : 0.0;
 }
 
+/* Compute the work of a microbatch with a model of one stage. The backward pass counts as B or as I
+ * and W apart, whichever is shorter, as the schedule is not known. A slice's layers are not timed.
+ * Where the model refuses the layout the work is 0, so that the bound says nothing. */
 static ms_status make_work(const work_key *key, ms_arena *scratch, ms_microbatch_work *work_out) {
     const unsigned passes = 1U << MS_PASS_F | 1U << MS_PASS_B | 1U << MS_PASS_I | 1U << MS_PASS_W;
     ms_model_layout layout = key->layout;
@@ -83,7 +93,7 @@ static ms_status make_work(const work_key *key, ms_arena *scratch, ms_microbatch
     ms_status status = ms_model_outline(&key->model, &layout, &key->precision, &key->cluster->gpu,
                                         passes, scratch, &mute, &costs);
     if (status != MS_OK) {
-        return status == MS_E_NOMEM ? status : MS_OK; /* whoever lays the job out tells the fault */
+        return status == MS_E_NOMEM ? status : MS_OK; /* reported when the job is laid out */
     }
     int slices = costs.slices > 1 ? costs.slices : 1;
     for (int slice = 0; slice < slices; slice++) {
@@ -97,6 +107,7 @@ static ms_status make_work(const work_key *key, ms_arena *scratch, ms_microbatch
     return MS_OK;
 }
 
+/* Find the work of a microbatch by its key, computed on first use. */
 static ms_status find_work(ms_memo *bounds, const work_key *key, ms_arena *scratch,
                            ms_microbatch_work *work_out) {
     int number = 0;
@@ -113,8 +124,8 @@ static ms_status find_work(ms_memo *bounds, const work_key *key, ms_arena *scrat
 
 /* ---- the pipeline ---- */
 
-/* Whether the virtual stages of a kind follow each other from rank to rank, over and over, and
- * backward passes are whole. */
+/* Whether a schedule places virtual stage s on pipeline rank s mod P, and has whole backward
+ * passes: the cases for which layers_at_least holds. */
 static bool is_looped(const ms_job_spec *spec) {
     switch (spec->schedule.kind) {
     case MS_SCHEDULE_GPIPE:
@@ -129,7 +140,9 @@ static bool is_looped(const ms_job_spec *spec) {
     }
 }
 
-/* Layers of a virtual stage, of partitions that are known without times. */
+/* Layers of virtual stage `stage` in a partition that is not balanced.  open: of
+ * ms_spec_open_stages. Where layers do not divide evenly, the smaller number, which keeps the bound
+ * one. */
 static int layers_of(const ms_spec_partition *given, const ms_open_stages *open, int stage) {
     if (given->stage_layers.count > 0) {
         return given->stage_layers.items[stage];
@@ -140,16 +153,20 @@ static int layers_of(const ms_spec_partition *given, const ms_open_stages *open,
                                  : given->last_stage_layers;
 }
 
-/* Layers' worth of time that some rank needs, of which it waits while the first microbatch is on
- * its way to it and the last one on its way back, and works for the rest. */
+/* Minimum length of a step, in times of one layer forward and backward. Rank p waits while the
+ * first microbatch goes forward through the ranks before it, computes all its layers for M
+ * microbatches, and waits while the last one goes backward through the ranks before it. This makes
+ * M x_p + y_0 + .. + y_(p-1) layers, with x_p layers of rank p and y_i layers of stage i, the first
+ * one of rank i. The maximum over p counts. */
 static double layers_at_least(const ms_job *job) {
     const ms_job_spec *spec = &job->spec;
     const ms_spec_partition *given = &spec->schedule.partition;
     int pp = job->layout.pp, chunks = spec->schedule.chunks > 1 ? spec->schedule.chunks : 1;
     double microbatches = job->microbatches;
     if (given->stage_layers.count == 0 && given->kind == MS_PARTITION_BALANCED) {
-        /* Whatever the shares x are: M x_p + x_0 + .. + x_(p-1) is least at its largest where it is
-         * the same for all p, that is where x_p = (1 - 1/M)^p x_0. */
+        /* The shares x are not known. The maximum over p of M x_p + x_0 + .. + x_(p-1) is least
+         * where the sum is the same for all p, that is where x_p = (1 - 1/M)^p x_0; then it is M
+         * x_0. With several chunks only the mean of M x_p is used. */
         double left = pow(1.0 - 1.0 / microbatches, pp);
         return chunks == 1 ? spec->model.layers / (1.0 - left)
                            : microbatches * spec->model.layers / pp;
@@ -172,13 +189,13 @@ ms_status ms_work_bound_find(ms_memo *bounds, const ms_job *job, ms_arena *scrat
     ms_microbatch_work work;
     work_key key;
     *bound_out = (ms_work_bound){0};
-    /* Of several steps, and of ranks that update without waiting for each other, the step is what
-     * lies between two ends, which the mean over ranks does not bound. */
+    /* With several steps, or ranks that update without waiting for each other, a step is the time
+     * between two ends, which the mean over ranks does not bound. */
     bool is_single = job->spec.simulation.steps <= 1 && !ms_job_is_validated_late(job);
     if (!job->spec.has_model) {
         return MS_OK;
     }
-    take_key(job, &key);
+    make_key(job, &key);
     ms_status status = find_work(bounds, &key, scratch, &work);
     if (status != MS_OK) {
         return status;

@@ -1,28 +1,30 @@
-/* A bound of a step from its computations alone, before anything is laid out. See estimate.md. */
+/* A lower bound of a step from its computations alone, before its order of passes and its groups
+ * are known: the first test of each candidate of a search. See estimate.md ("the early bound"). */
 #ifndef MS_ESTIMATE_WORK_BOUND_H
 #define MS_ESTIMATE_WORK_BOUND_H
 
 #include "base/memo.h"
 #include "job/spec.h"
 
-/* What a microbatch computes on one group of tp and cp ranks, if all stages were one. */
+/* Computation time of a microbatch on one rank if the model were a single pipeline stage. */
 typedef struct ms_microbatch_work {
-    double all_s;   /* of all layers, the embedding and the head, forwards and backwards */
-    double layer_s; /* of the layer with the least, forwards and backwards */
+    double all_s;   /* all layers, the embedding and the head, forward and backward [s] */
+    double layer_s; /* the layer with the least time, forward and backward [s]; 0: not known */
 } ms_microbatch_work;
 
-/* A memo of the work of microbatches; the caller releases it with ms_memo_release. */
+/* Make an empty memo of ms_microbatch_work; the caller releases it with ms_memo_release. */
 void ms_work_bounds_init(ms_memo *bounds);
 
-/* What is bound. */
+/* Lower bounds of a job; 0: nothing is known so early. */
 typedef struct ms_work_bound {
-    double step_s; /* no step takes less */
-    double busy_s; /* no GPU computes less in a step, mean over all */
+    double step_s; /* of the time of a step [s] */
+    double busy_s; /* of the computation per GPU in a step, mean over all GPUs [s] */
 } ms_work_bound;
 
-/* Bound a job.  job: as ms_job_shape left it.  scratch: what is in it is no longer needed then.
- *  bounds: of ms_work_bounds_init.  *bound_out: 0 where nothing is known so early.  Returns MS_OK;
- * MS_E_NOMEM (not reported). O(1), and O(segments of a layer) where a microbatch's work is new. */
+/* Bound a job.
+ *  bounds: of ms_work_bounds_init; keeps the work of microbatches for later calls.  job: as
+ * ms_job_shape left it.  scratch: gets storage that is not needed after the call.  Returns MS_OK;
+ * MS_E_NOMEM (not reported).  O(1), and O(segments of a layer) where a microbatch's work is new. */
 ms_status ms_work_bound_find(ms_memo *bounds, const ms_job *job, ms_arena *scratch,
                              ms_work_bound *bound_out);
 

@@ -1,4 +1,6 @@
-/* The keys of a workload file. A row's offset is into ms_spec_text. */
+/* The table of a workload file's keys (MS_WORKLOAD_FIELDS): names, help texts, types, defaults and
+ * limits. A row's offset is into ms_spec_text. Words of an enumeration are in the order of its
+ * values. */
 #include "job/internal.h"
 
 static const char *const DTYPES[] = {"bf16", "fp16", "fp32", NULL};          /* as MS_DTYPE_ */
@@ -21,6 +23,7 @@ const char *const *ms_job_spec_words(const char *key) {
     return ms_config_row(MS_WORKLOAD_FIELDS, key)->words;
 }
 
+/* Offset of a member of the spec, and of a member that is read further before the spec has it. */
 #define AT(member)   offsetof(ms_spec_text, spec.member)
 #define TEXT(member) offsetof(ms_spec_text, member)
 

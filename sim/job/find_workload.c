@@ -1,4 +1,4 @@
-/* Workloads by the names of those that come with meshsim. */
+/* Finds the file of a workload that is given by the name of one of those installed with meshsim. */
 #include <string.h>
 
 #include "base/config/find.h"
@@ -16,6 +16,8 @@ static ms_status report_near_path(const char *name, const ms_file_search *search
     return hint[0] == '\0' ? MS_OK : ms_diag_at(diag, &mark, NULL, "no such file%s", hint);
 }
 
+/* Set *found_out to the request with the path of its workload's file, which may be installed data.
+ * A path, and a name of which a file is in the current folder, stay as they are. */
 ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                                 ms_job_request *found_out) {
     const char *name = request->workload;
@@ -33,7 +35,7 @@ ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, 
     if (ms_find_yaml(name, &search, arena, &path, &looked) != MS_OK) {
         return ms_diag_no_memory(diag);
     }
-    if (path == NULL && strchr(name, '.') == NULL) { /* else a file that opening it will miss */
+    if (path == NULL && strchr(name, '.') == NULL) { /* with a dot it is a missing file's name */
         return ms_diag_error(diag, "no workload '%s'%s%s", name, looked,
                              ms_find_yaml_hint(name, &search, arena));
     }

@@ -1,4 +1,6 @@
-/* The framework of a workload: its profile found, laid below the workload's keys, and fitted. */
+/* The framework of a workload, in three steps: its profile (a file of choices) is found, laid below
+ * the workload's keys, so that a choice holds where the workload says nothing, and fitted: choices
+ * that the job has no use for are taken back. */
 #include <string.h>
 #include <strings.h>
 
@@ -12,6 +14,8 @@ bool ms_spec_is_choice(const ms_node *node) {
     return node != NULL && strncmp(node->origin, ORIGIN, sizeof ORIGIN - 1) == 0;
 }
 
+/* Replace `key: NAME` in a tree by `key: {member: NAME}`: the scalar becomes the only member of a
+ * new mapping in its place. */
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena) {
     ms_node *mapping = ms_node_get(root, key);
     if (mapping == NULL || mapping->type != MS_NODE_SCALAR || ms_node_takes_out(mapping)) {
@@ -34,7 +38,7 @@ ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, 
 
 /* ---- finding ---- */
 
-/* One framework's reading. */
+/* The reading of one framework's profile. */
 typedef struct profile_lookup {
     const ms_node *place; /* the workload's key that names it */
     const char *name;
@@ -44,37 +48,43 @@ typedef struct profile_lookup {
     ms_diag *diag;
 } profile_lookup;
 
-/* Folders of profiles: the workload's, the current one's, and those that come with meshsim. */
-static ms_status find_folders(const profile_lookup *ld, const char *data_folder,
+/* The folders in which a profile is looked for, in order: of the workload, the current one, those
+ * that come with meshsim. Returns MS_OK; MS_E_NOMEM. */
+static ms_status find_folders(const profile_lookup *lookup, const char *data_folder,
                               const char *const **folders_out) {
     const char *places[] = {
-        ms_arena_printf(ld->arena, "%s/frameworks", ld->folder), "frameworks",
+        ms_arena_printf(lookup->arena, "%s/frameworks", lookup->folder), "frameworks",
         "workloads/frameworks",
-        data_folder == NULL ? NULL
-                            : ms_arena_printf(ld->arena, "%s/workloads/frameworks", data_folder)};
+        data_folder == NULL
+            ? NULL
+            : ms_arena_printf(lookup->arena, "%s/workloads/frameworks", data_folder)};
     bool has_all = places[0] != NULL && (places[3] != NULL || data_folder == NULL);
-    return has_all
-               ? ms_find_folders(places, sizeof places / sizeof places[0], ld->arena, folders_out)
-               : MS_E_NOMEM;
+    return has_all ? ms_find_folders(places, sizeof places / sizeof places[0], lookup->arena,
+                                     folders_out)
+                   : MS_E_NOMEM;
 }
 
-/* The profile's path; a path in the workload starts at its folder. */
-static ms_status find_profile(const profile_lookup *ld, const char *data_folder,
+/* The path of the profile. A relative path in the workload starts at the workload's folder. Returns
+ * MS_OK; MS_E_INPUT (reported) where there is none; MS_E_NOMEM. */
+static ms_status find_profile(const profile_lookup *lookup, const char *data_folder,
                               const char **path_out) {
     ms_file_search search = {.subfolder = ""};
     const char *looked = NULL;
-    bool is_relative = strchr(ld->name, '/') != NULL && ld->name[0] != '/';
-    const char *name =
-        is_relative ? ms_arena_printf(ld->arena, "%s/%s", ld->folder, ld->name) : ld->name;
-    ms_status status = name == NULL ? MS_E_NOMEM : find_folders(ld, data_folder, &search.folders);
-    status = status == MS_OK ? ms_find_yaml(name, &search, ld->arena, path_out, &looked) : status;
+    bool is_relative = strchr(lookup->name, '/') != NULL && lookup->name[0] != '/';
+    const char *name = is_relative
+                           ? ms_arena_printf(lookup->arena, "%s/%s", lookup->folder, lookup->name)
+                           : lookup->name;
+    ms_status status =
+        name == NULL ? MS_E_NOMEM : find_folders(lookup, data_folder, &search.folders);
+    status =
+        status == MS_OK ? ms_find_yaml(name, &search, lookup->arena, path_out, &looked) : status;
     if (status != MS_OK || *path_out != NULL) {
         return status;
     }
-    return ms_config_fault(ld->diag, ld->place->mark.file == NULL ? NULL : ld->place, "framework",
-                           "no framework '%s'%s (known: %s)", ld->name,
-                           ms_find_yaml_hint(name, &search, ld->arena),
-                           ms_find_yaml_names(&search, ld->arena));
+    return ms_config_fault(lookup->diag, lookup->place->mark.file == NULL ? NULL : lookup->place,
+                           "framework", "no framework '%s'%s (known: %s)", lookup->name,
+                           ms_find_yaml_hint(name, &search, lookup->arena),
+                           ms_find_yaml_names(&search, lookup->arena));
 }
 
 /* ---- reading ---- */
@@ -84,8 +94,8 @@ static const char *const OWN[] = {"name", "description"};
 
 #define COUNT_OF(list) (sizeof(list) / sizeof(list)[0])
 
-/* Where the workload has a mapping the profile has one, too, or nothing: anything else would lie
- * below it unread. */
+/* Check that a key which is a mapping in the workload is one in the profile too; the profile's
+ * value would lie below it unread. Goes down into mappings that both have. */
 static ms_status check_mappings(const ms_node *profile, const ms_node *root, ms_diag *diag) {
     ms_status status = MS_OK;
     for (const ms_node *own = profile->first; own != NULL; own = own->next) {
@@ -101,45 +111,47 @@ static ms_status check_mappings(const ms_node *profile, const ms_node *root, ms_
     return status;
 }
 
-/* Refuse keys of a profile that are the job's to say.  path: of the mapping, with a dot at its end.
- */
+/* Refuse keys of a profile that describe the job (is_of_job) and so belong to the workload. path:
+ * of `mapping`, with a dot at its end. */
 static ms_status refuse_sizes(const ms_node *mapping, const ms_field *fields, const char *path,
-                              const profile_lookup *ld) {
+                              const profile_lookup *lookup) {
     ms_status status = MS_OK;
     for (const ms_node *child = mapping->first; child != NULL; child = child->next) {
         const ms_field *row = child->key == NULL ? NULL : ms_config_row(fields, child->key);
-        const char *key = row == NULL ? "" : ms_arena_printf(ld->arena, "%s%s", path, row->key);
+        const char *key = row == NULL ? "" : ms_arena_printf(lookup->arena, "%s%s", path, row->key);
         if (row == NULL || key == NULL) {
             continue;
         }
         ms_status found = MS_OK;
         if (row->is_of_job) {
-            found = ms_config_fault(ld->diag, child, key,
+            found = ms_config_fault(lookup->diag, child, key,
                                     "a framework's profile holds choices; this is the workload's "
                                     "to say");
         } else if (child->type == MS_NODE_MAPPING) {
-            const char *below = ms_arena_printf(ld->arena, "%s.", key);
-            found = below == NULL ? MS_E_NOMEM : refuse_sizes(child, row->fields, below, ld);
+            const char *below = ms_arena_printf(lookup->arena, "%s.", key);
+            found = below == NULL ? MS_E_NOMEM : refuse_sizes(child, row->fields, below, lookup);
         }
         status = found == MS_OK ? status : found;
     }
     return status;
 }
 
-static ms_status check_profile(const ms_node *profile, const profile_lookup *ld) {
-    ms_status status = refuse_sizes(profile, MS_WORKLOAD_FIELDS, "", ld);
+/* Check the keys of a profile before it is laid below a workload's. */
+static ms_status check_profile(const ms_node *profile, const profile_lookup *lookup) {
+    ms_status status = refuse_sizes(profile, MS_WORKLOAD_FIELDS, "", lookup);
     for (size_t i = 0; i < COUNT_OF(OWN); i++) {
         const ms_node *node = ms_node_get(profile, OWN[i]);
         if (node != NULL && node->type != MS_NODE_SCALAR) {
-            status = ms_config_fault(ld->diag, node, OWN[i], "expected a text");
+            status = ms_config_fault(lookup->diag, node, OWN[i], "expected a text");
         }
     }
     return status;
 }
 
-/* Leave out of the profile's `model` keys that the workload's model has no use for: those of
- * another family of models, and `moe` where the model has no experts. */
-static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *ld) {
+/* Remove from the profile's `model` the keys that do not fit the workload's: those of another model
+ * type, and `moe` where the model has no experts. A workload made for the profile alone gets
+ * experts instead. */
+static ms_status choose_model(ms_node *profile, ms_node *root, const profile_lookup *lookup) {
     ms_node *choices = ms_node_get(profile, "model");
     const ms_node *model = ms_node_get(root, "model");
     const ms_node *given = ms_node_get(model, "type"), *own = ms_node_get(choices, "type");
@@ -150,20 +162,22 @@ static ms_status choose_model(ms_node *profile, ms_node *root, const profile_loo
             ms_node_drop(choices, row->key);
         }
     }
-    if (choices != NULL && !ld->is_alone) {
-        ms_node_drop(choices, "type"); /* the workload says the type itself */
+    if (choices != NULL && !lookup->is_alone) {
+        ms_node_drop(choices, "type"); /* the workload's own type counts */
     }
     bool has_experts = ms_node_get(model, "moe") != NULL;
     if (has_experts || ms_node_get(choices, "moe") == NULL) {
         return MS_OK;
     }
-    if (ld->is_alone) {
-        return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", ld->arena, ld->diag);
+    if (lookup->is_alone) {
+        return ms_node_set(root, "model.moe={experts: 2, top_k: 1, ffn: 128}", lookup->arena,
+                           lookup->diag);
     }
     ms_node_drop(choices, "moe");
     return MS_OK;
 }
 
+/* Set the origin of a node and of all nodes below it. */
 static void mark_origin(ms_node *node, const char *origin) {
     node->origin = origin;
     for (ms_node *child = node->first; child != NULL; child = child->next) {
@@ -171,7 +185,8 @@ static void mark_origin(ms_node *node, const char *origin) {
     }
 }
 
-/* The name of the workload's framework; NULL: it names none whose choices are wanted. */
+/* The node of the framework's name; NULL: no profile is to be read, because the workload names
+ * none, has its choices already (`expanded`), or has no model. */
 static const ms_node *name_of(const ms_node *root) {
     const ms_node *framework = ms_node_get(root, "framework");
     const ms_node *name = ms_node_get(framework, "name");
@@ -184,22 +199,25 @@ static const ms_node *name_of(const ms_node *root) {
     return is_name && is_model && !is_expanded ? name : NULL;
 }
 
+/* Read the profile of the workload's framework, check it, and lay its choices below the workload's
+ * keys. The profile's nodes get an origin of their own, by which ms_spec_is_choice tells them from
+ * the user's. */
 ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folder, bool is_alone,
                                 ms_node *root, ms_arena *arena, ms_diag *diag) {
     const ms_node *name = name_of(root);
     if (name == NULL) {
         return MS_OK;
     }
-    const profile_lookup ld = {name, name->text, folder, is_alone, arena, diag};
+    const profile_lookup lookup = {name, name->text, folder, is_alone, arena, diag};
     const char *path = NULL;
     const char *origin = ms_arena_printf(arena, "%s%s", ORIGIN, name->text);
     ms_node *profile = NULL;
     ms_status status = origin == NULL ? MS_E_NOMEM : MS_OK;
-    status = status == MS_OK ? find_profile(&ld, request->data_folder, &path) : status;
+    status = status == MS_OK ? find_profile(&lookup, request->data_folder, &path) : status;
     status = status == MS_OK ? ms_yaml_load(path, arena, diag, &profile) : status;
-    status = status == MS_OK ? check_profile(profile, &ld) : status;
+    status = status == MS_OK ? check_profile(profile, &lookup) : status;
     status = status == MS_OK ? check_mappings(profile, root, diag) : status;
-    status = status == MS_OK ? choose_model(profile, root, &ld) : status;
+    status = status == MS_OK ? choose_model(profile, root, &lookup) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -212,21 +230,23 @@ ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folde
 
 /* ---- fitting ---- */
 
-/* A key by the name of its mapping (NULL: the root) and its own name. */
+/* A key, by the name of its mapping and its own name. */
 typedef struct choice_key {
     const char *mapping; /* NULL: the root */
     const char *key;
 } choice_key;
 
-/* The mapping that holds a key, if the key came from the framework; NULL: it did not. */
+/* The mapping that holds a key, if the key came from the framework; NULL: it did not, or is not
+ * there. */
 static ms_node *holder_of(ms_node *root, choice_key at) {
     ms_node *mapping = at.mapping == NULL ? root : ms_node_get(root, at.mapping);
     return ms_spec_is_choice(ms_node_get(mapping, at.key)) ? mapping : NULL;
 }
 
-/* Whether a choice is to go that the job has no place for; it goes from the tree at once.  root:
- * NULL: the spec comes from no file, all its choices are the framework's. */
-static bool takes_back(ms_node *root, bool is_idle, choice_key at) {
+/* Whether to reset a choice in the spec: the job has no use for it (is_idle), and the framework
+ * made it. Its key is removed from the tree at once. root: NULL: the spec comes from no file, and
+ * all its choices are the framework's. */
+static bool drop_choice(ms_node *root, bool is_idle, choice_key at) {
     ms_node *holder = holder_of(root, at);
     if (is_idle && holder != NULL) {
         ms_node_drop(holder, at.key);
@@ -234,107 +254,114 @@ static bool takes_back(ms_node *root, bool is_idle, choice_key at) {
     return is_idle && (root == NULL || holder != NULL);
 }
 
-/* Whether an order goes through groups of microbatches, and takes any number of virtual stages. */
+/* Whether the schedule's kind takes microbatches in groups, and any number of virtual stages. */
 static bool is_interleaved(const ms_spec_schedule *schedule) {
     return schedule->kind != MS_SCHEDULE_CUSTOM &&
            ms_schedule_kind_traits(schedule->kind).takes_group;
 }
 
+/* Take back choices of data parallelism that need another ZeRO stage or schedule, and reset them in
+ * the spec. */
 static void fit_data(ms_node *root, ms_job_spec *spec) {
     ms_model_layout *choices = &spec->choices;
     bool is_odd_round = spec->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
-    if (takes_back(root, choices->zero < 2 || is_odd_round,
-                   (choice_key){"data_parallel", "reduce"})) {
-        spec->reduce = MS_SPEC_USUAL; /* below ZeRO 2 whole gradients are reduced once per step */
+    if (drop_choice(root, choices->zero < 2 || is_odd_round,
+                    (choice_key){"data_parallel", "reduce"})) {
+        spec->reduce = MS_SPEC_USUAL; /* every reduction needs ZeRO 2, and rounds a schedule */
     }
-    if (takes_back(root, choices->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
-        choices->all_reduces_gradients =
-            false; /* gradients that are all-reduced go with ZeRO 1 alone */
+    if (drop_choice(root, choices->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
+        choices->all_reduces_gradients = false;
     }
-    if (takes_back(root, choices->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
-        choices->has_gather_overlap = false; /* nothing is gathered */
+    if (drop_choice(root, choices->zero == 0, (choice_key){"data_parallel", "overlap_gather"})) {
+        choices->has_gather_overlap = false; /* without ZeRO no parameters are gathered */
     }
-    if (takes_back(root, choices->zero < 2, (choice_key){"data_parallel", "units"})) {
-        choices->units = MS_UNITS_IN_PLACE; /* there are no units */
+    if (drop_choice(root, choices->zero < 2, (choice_key){"data_parallel", "units"})) {
+        choices->units = MS_UNITS_IN_PLACE; /* FSDP units are those of ZeRO 2 and 3 */
     }
     bool is_odd_bucket = choices->bucketing == MS_BUCKETS_MEGATRON && choices->zero >= 2;
-    if (takes_back(root, is_odd_bucket || choices->units != MS_UNITS_IN_PLACE,
-                   (choice_key){"data_parallel", "bucketing"})) {
-        choices->bucketing = MS_BUCKETS_LAYERS; /* units are what is reduced */
+    if (drop_choice(root, is_odd_bucket || choices->units != MS_UNITS_IN_PLACE,
+                    (choice_key){"data_parallel", "bucketing"})) {
+        choices->bucketing = MS_BUCKETS_LAYERS; /* whole units are reduced */
     }
 }
 
-/* Whether collectives of tensor parallelism can run beside the products: pieces of products need
- * sequence parallelism, and nothing is built beside experts and latents. */
+/* Whether collectives of tensor parallelism can run beside products: pieces of products need
+ * sequence parallelism, and overlap is not built beside experts and latent attention. is_alone: tp
+ * is 1. */
 static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {
     bool is_plain = spec->model.moe.experts == 0 && spec->model.mla.kv_rank == 0;
     bool is_whole = spec->choices.tp_overlap == MS_TP_OVERLAP_BULK;
     return !is_alone && is_plain && (is_whole || spec->choices.has_sequence_parallel);
 }
 
+/* Take back choices of tensor parallelism that need more tp ranks, and of messages that need more
+ * stages. */
 static void fit_tensor(ms_node *root, ms_job_spec *spec) {
     bool is_alone = ms_spec_axis_size(&spec->mesh, "tp") <= 1;
-    if (takes_back(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
+    if (drop_choice(root, is_alone, (choice_key){"tensor_parallel", "sequence"})) {
         spec->choices.has_sequence_parallel = false;
     }
-    if (takes_back(root, !runs_beside_products(spec, is_alone),
-                   (choice_key){"tensor_parallel", "overlap"})) {
+    if (drop_choice(root, !runs_beside_products(spec, is_alone),
+                    (choice_key){"tensor_parallel", "overlap"})) {
         spec->choices.tp_overlap = MS_TP_OVERLAP_NONE;
     }
     bool is_whole = is_alone || ms_spec_axis_size(&spec->mesh, "pp") <= 1 ||
                     spec->choices.has_sequence_parallel;
-    if (takes_back(root, is_whole, (choice_key){"pipeline", "scatter_gather"})) {
+    if (drop_choice(root, is_whole, (choice_key){"pipeline", "scatter_gather"})) {
         spec->choices.has_scatter_gather = false;
     }
 }
 
+/* Take back choices of context parallelism where cp is 1. */
 static void fit_context(ms_node *root, ms_job_spec *spec) {
     bool is_alone = ms_spec_axis_size(&spec->mesh, "cp") <= 1;
-    if (takes_back(root, is_alone, (choice_key){"context_parallel", "kind"})) {
+    if (drop_choice(root, is_alone, (choice_key){"context_parallel", "kind"})) {
         spec->choices.cp_kind = MS_CP_RING;
     }
-    if (takes_back(root, is_alone, (choice_key){"context_parallel", "overlap"})) {
+    if (drop_choice(root, is_alone, (choice_key){"context_parallel", "overlap"})) {
         spec->cp_overlap = MS_SPEC_USUAL;
     }
 }
 
-/* A stage alone has no order. Messages that overlap passes in an interleaved pipeline are no batch,
- * but sent and received one by one (Megatron Core: batch_p2p_comm is the opposite of
- * overlap_p2p_comm). Validating updates afterwards came with the orders that split
- * backward passes. */
+/* Take back choices of the schedule. One pipeline rank has no order of passes to choose. An
+ * interleaved pipeline that overlaps its messages with passes sends and receives them one by one
+ * instead of in the pipeline's batch (Megatron Core: batch_p2p_comm is the opposite of
+ * overlap_p2p_comm). Post-validation of updates came with the schedules that split backward
+ * passes. */
 static void fit_schedule(ms_node *root, ms_job_spec *spec) {
     ms_spec_schedule *schedule = &spec->schedule;
-    if (takes_back(root, ms_spec_axis_size(&spec->mesh, "pp") <= 1,
-                   (choice_key){"schedule", "kind"})) {
+    if (drop_choice(root, ms_spec_axis_size(&spec->mesh, "pp") <= 1,
+                    (choice_key){"schedule", "kind"})) {
         schedule->kind = MS_SCHEDULE_1F1B;
         schedule->csv = NULL;
     }
     bool is_single = is_interleaved(schedule) && schedule->sends == MS_SENDS_ASYNC &&
                      spec->algorithms.messages == MS_MESSAGES_PIPELINE;
-    if (takes_back(root, is_single || ms_spec_axis_size(&spec->mesh, "pp") <= 1,
-                   (choice_key){"pipeline", "communicator"})) {
+    if (drop_choice(root, is_single || ms_spec_axis_size(&spec->mesh, "pp") <= 1,
+                    (choice_key){"pipeline", "communicator"})) {
         spec->algorithms.messages = MS_MESSAGES_PAIR;
     }
-    if (takes_back(root, !is_interleaved(schedule), (choice_key){"schedule", "v"})) {
+    if (drop_choice(root, !is_interleaved(schedule), (choice_key){"schedule", "v"})) {
         schedule->chunks = 0;
     }
     bool is_late = schedule->step_end == MS_STEP_END_POST_VALIDATION;
     bool is_split = schedule->kind == MS_SCHEDULE_ZBH1 || schedule->kind == MS_SCHEDULE_ZBH2;
-    if (is_late && takes_back(root, !is_split, (choice_key){"schedule", "step_end"})) {
+    if (is_late && drop_choice(root, !is_split, (choice_key){"schedule", "step_end"})) {
         schedule->step_end = MS_STEP_END_SYNCHRONOUS;
-        if (takes_back(root, true, (choice_key){NULL, "steps"})) {
+        if (drop_choice(root, true, (choice_key){NULL, "steps"})) {
             spec->simulation.steps = 1;
         }
     }
 }
 
+/* Whether a GPU type has figures for an attention kernel in both directions. */
 static bool has_attention(const ms_gpu_type *gpu, ms_attention_kernel kernel) {
     return ms_attention_efficiency(&gpu->attention[kernel].forward, 1) > 0 &&
            ms_attention_efficiency(&gpu->attention[kernel].backward, 1) > 0;
 }
 
-/* Software whose kernel of attention does not run on the GPU takes FlashAttention's second
- * generation, and where that does not run either, the GPU's own fused one. Source: Transformer
+/* Replace an attention kernel that does not run on the GPU: by FlashAttention's second generation,
+ * or where that does not run either, by the GPU type's own fused kernel. Source: Transformer
  * Engine, get_attention_backend: FlashAttention 3 on Hopper alone, FlashAttention 2 before cuDNN's
  * on GPUs older than Hopper; PyTorch, sdp_utils (the backends of scaled_dot_product_attention in
  * their order of priority). */
@@ -355,8 +382,9 @@ static void fit_attention(ms_node *root, ms_job_spec *spec) {
     }
 }
 
-/* Take back a profile's choice to recompute a part of layers. */
-static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
+/* Take back a profile's choice to recompute a part of layers: in the spec, and in the list of its
+ * tree. */
+static void drop_recompute_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part) {
     const choice_key at = {NULL, "recompute_parts"};
     unsigned parts = spec->choices.recompute_parts & ~(unsigned)part;
     if (parts == spec->choices.recompute_parts || (root != NULL && holder_of(root, at) == NULL)) {
@@ -377,19 +405,20 @@ static void leave_part(ms_node *root, ms_job_spec *spec, ms_recompute_part part)
     spec->choices.recompute_parts = parts;
 }
 
-/* A model without latents has no products out of them to recompute; every second product is that of
- * dense gated layers with plain heads, whose order of products is known. */
+/* Take back parts to recompute that the model does not have: products out of latents, and every
+ * second product, whose order is known for dense gated layers with plain heads only. */
 static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
     const ms_model *model = &spec->model;
     bool is_latent = model->mla.kv_rank > 0;
     if (!is_latent) {
-        leave_part(root, spec, MS_RECOMPUTE_LATENT_UP);
+        drop_recompute_part(root, spec, MS_RECOMPUTE_LATENT_UP);
     }
     if (is_latent || model->moe.experts > 0 || !model->is_gated) {
-        leave_part(root, spec, MS_RECOMPUTE_PRODUCTS);
+        drop_recompute_part(root, spec, MS_RECOMPUTE_PRODUCTS);
     }
 }
 
+/* Take back the framework's choices that the job has no use for; nothing without a framework. */
 void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root) {
     if (spec->framework.name != NULL) {
         fit_schedule(root, spec);

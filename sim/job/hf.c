@@ -1,9 +1,12 @@
-/* `model: {hf: config.json}`: what a Hugging Face config says below the model's own keys. */
+/* `model: {hf: config.json}` of a workload: the model of a Hugging Face config is laid below the
+ * model's own keys, which count first. */
 #include <string.h>
 
 #include "job/internal.h"
 #include "model/hf.h"
 
+/* Lay the model of the Hugging Face config that `model.hf` names below the model's other keys. Then
+ * the key `hf` is removed, as the tree has all of the config's model. */
 ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *root,
                          ms_arena *arena, ms_diag *diag) {
     ms_node *model = ms_node_get(root, "model");
@@ -26,6 +29,6 @@ ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *r
     if (status != MS_OK) {
         return status;
     }
-    ms_node_remove(model, hf); /* all that it says stands there now */
+    ms_node_remove(model, hf);
     return ms_node_underlay(model, result.model, arena);
 }

@@ -1,4 +1,5 @@
-/* What the files of the room job share. */
+/* Functions that the files of the room job share: steps of reading a workload, of laying its spec
+ * out to a job, and checks. */
 #ifndef MS_SPEC_INTERNAL_H
 #define MS_SPEC_INTERNAL_H
 
@@ -7,45 +8,47 @@
 /* Prefix of a file's path in schedule.kind. */
 #define MS_SPEC_CSV_PREFIX "csv:"
 
-/* The request with the path of its workload, which may be the name of one in the installed data and
- * no file here.  Returns MS_OK; MS_E_INPUT (reported) when there is none; MS_E_NOMEM (reported). */
+/* Replace the request's workload by the path of its file where it is the name of an installed
+ * workload and no file here has that name. Returns MS_OK; MS_E_INPUT (reported) when there is none;
+ * MS_E_NOMEM (reported). */
 ms_status ms_spec_find_workload(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                                 ms_job_request *found_out);
 
-/* `key: NAME` means `key: {member: NAME}`, so that overrides find a mapping.  Returns MS_OK;
+/* Replace `key: NAME` by `key: {member: NAME}`, so that overrides find a mapping. Returns MS_OK;
  * MS_E_NOMEM. */
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena);
 
-/* In place of a framework's name: the workload takes no choices from a profile. */
+/* Word in place of a framework's name: the workload takes no choices from a profile. */
 #define MS_FRAMEWORK_NONE "none"
 
-/* Lay the choices of the framework that a workload's tree names below its keys.  folder: of the
- * workload.  is_alone: the workload is there for the profile's sake, and gets experts where the
- * profile chooses something of theirs.  Returns MS_OK, also where it names none; MS_E_INPUT,
- * MS_E_IO (reported); MS_E_NOMEM. */
+/* Lay the choices of the framework that a workload names below the workload's keys: they hold where
+ * the workload says nothing. folder: of the workload. is_alone: the workload exists for the
+ * profile's sake, and gets experts where the profile has choices about experts. Returns MS_OK, also
+ * where no framework is named; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
 ms_status ms_spec_lay_framework(const ms_job_request *request, const char *folder, bool is_alone,
                                 ms_node *root, ms_arena *arena, ms_diag *diag);
 
-/* Lay what the Hugging Face config says that `model.hf` names below the model's other keys, and
- * take that key out.  folder: of the workload.  data_folder: as for ms_hf_load_types.  Returns
- * MS_OK, also where there is none; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+/* Lay the model of the Hugging Face config that `model.hf` names below the model's other keys, and
+ * remove that key. folder: of the workload. data_folder: as for ms_hf_load_types. Returns MS_OK,
+ * also where no config is named; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
 ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *root,
                          ms_arena *arena, ms_diag *diag);
 
-/* Take back choices that came from the framework and that the job has no place for, in the spec and
- * in its tree.  root: with the framework's choices laid below; NULL: the spec comes from no file,
- * and all its choices are the framework's. */
+/* Take back choices of the framework that the job has no use for, in the spec and in its tree.
+ * root: with the framework's choices laid below; NULL: the spec comes from no file, and all its
+ * choices are the framework's. */
 void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root);
 
 /* Whether a key's node came from a framework's profile. */
 bool ms_spec_is_choice(const ms_node *node);
 
-/* Load the platform that the workload's mapping, or the request, names, with the workload's changes
- * laid over it, into spec->platform.  Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+/* Load the platform that the request, or else the workload's mapping, names into spec->platform,
+ * with the workload's changes laid over it. Returns MS_OK; MS_E_INPUT, MS_E_IO (reported);
+ * MS_E_NOMEM. */
 ms_status ms_spec_load_platform(const ms_job_request *request, const ms_node *mapping,
                                 ms_arena *arena, ms_diag *diag, ms_job_spec *spec);
 
-/* Check each field of a spec by itself, as the reader does with a file's keys.  Returns MS_OK;
+/* Check each key of a spec by itself, as the reader does with a file's keys. Returns MS_OK;
  * MS_E_INPUT, every fault reported. */
 ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag);
 
@@ -53,22 +56,22 @@ ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag);
  * Returns MS_OK; MS_E_NOMEM (not reported). */
 ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out);
 
-/* Report what ms_job_lay_out refuses in a spec that may lack parts; the faults of what it lacks are
- * reported already. */
+/* Report the faults that ms_job_lay_out would find in a spec that may lack parts; the faults of
+ * missing parts are reported already. */
 void ms_spec_check_parts(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag);
 
-/* Set job->layout to the spec's choices with the degrees of the job's meshes; what the schedule
- * decides, stage_layers and ep_node_ranks are left unset.  Returns MS_OK; MS_E_INPUT for axes that
- * cannot be used, reported. */
+/* Set job->layout to the spec's choices with the degrees of the job's meshes. Members that the
+ * schedule decides, stage_layers and ep_node_ranks are left unset. Returns MS_OK; MS_E_INPUT for
+ * axes that cannot be used, reported. */
 ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag);
 
-/* Set job->layout.ep_node_ranks: the members of rank 0's ep group on its node.  Returns MS_OK;
- * MS_E_NOMEM. */
+/* Set job->layout.ep_node_ranks: the members of rank 0's ep group that are on the node of the
+ * group's first member. Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_spec_count_node_ranks(ms_job *job, ms_arena *arena);
 
-/* Check that `schedule.v` is given for a kind that takes any number of virtual stages: with one it
- * would be another kind, and its step would be mistaken for that of the kind asked for.  ranks: of
- * the pipeline.  Returns MS_OK; MS_E_INPUT (reported). */
+/* Check that `schedule.v` is given for a schedule kind that takes any number of virtual stages.
+ * With one virtual stage the schedule would be that of another kind, and its step would be mistaken
+ * for that of the kind asked for. ranks: pipeline ranks. Returns MS_OK; MS_E_INPUT (reported). */
 ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag);
 
 /* Check that the model's layers can be shared among the stages of job->program, and set
@@ -77,7 +80,7 @@ ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag
 ms_status ms_spec_partition_layers(ms_job *job, ms_arena *arena, ms_diag *diag);
 
 /* Ranks that each take other sequences of the batch: dp, the user's own axis, and ep where it is an
- * axis of the mesh and not of the experts alone. */
+ * axis of the mesh and not of the experts' own mesh. */
 int ms_layout_replicas(const ms_model_layout *layout);
 
 /* Refuse a job that the spec's framework refuses to run, with an error for each reason
@@ -87,9 +90,9 @@ ms_status ms_spec_check_refusals(const ms_job_spec *spec, const ms_model_layout 
                                  ms_diag *diag);
 
 /* Build job->program from the spec's schedule, and set what it decides of job->layout; mesh and
- * microbatches are known. A file's lists are checked; those of a kind, and where gathers stand, are
- * our own and hold ms_program_check, which is for tests: it takes longer than making them.  Returns
- * MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
+ * microbatches are known. The lists of a file are checked. Orders of a kind and places of gathers
+ * are made by meshsim itself and hold what ms_program_check tests, which takes longer than making
+ * them and is left to tests. Returns MS_OK; MS_E_INPUT, MS_E_IO (reported); MS_E_NOMEM. */
 ms_status ms_spec_build_program(ms_job *job, ms_arena *arena, ms_diag *diag);
 
 #endif

@@ -7,6 +7,8 @@
 
 enum { MESSAGE_MAX = 1536 };
 
+/* Report a fault of a spec at the place of a key in its file. A spec without a file gives no place,
+ * only the key. */
 ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_path,
                         const char *format, ...) {
     char message[MESSAGE_MAX];
@@ -18,12 +20,14 @@ ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_
     return ms_config_fault(diag, node, key_path, "%s", message);
 }
 
+/* Report a message of a layer that knows no keys: one that names no place goes to ms_spec_fault,
+ * with the key's place. A message with a place is handed on as it is. context: an ms_key_diag. */
 static void pass_on(void *context, const char *text) {
     static const char PREFIX[] = "meshsim: error: ";
     const ms_key_diag *key_diag = context;
     if (strncmp(text, PREFIX, sizeof PREFIX - 1) != 0) {
-        key_diag->to->errors++; /* told by the one below, which counts for itself alone */
-        key_diag->to->write(key_diag->to->context, text); /* the message has a place already */
+        key_diag->to->errors++; /* the inner diagnostics have counted it for themselves alone */
+        key_diag->to->write(key_diag->to->context, text);
         return;
     }
     text += sizeof PREFIX - 1;

@@ -1,9 +1,11 @@
-/* The degrees and choices that lay a model out, from mesh, platform and workload. */
+/* Sets a job's layout, the degrees and choices by which its model is cut up, from mesh, platform
+ * and workload. */
 #include <string.h>
 
 #include "job/internal.h"
 
-/* One axis of a name of its own holds further replicas; a second one would be ambiguous. */
+/* Check that at most one axis with a name of the user's own is larger than 1. It holds further
+ * replicas; with a second one it would be unclear which is meant. */
 static ms_status check_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
                             ms_diag *diag) {
     int others = 0;
@@ -25,6 +27,8 @@ static bool is_replica_axis(ms_axis axis) {
     return axis == MS_AXIS_DP || axis == MS_AXIS_CP || axis == MS_AXIS_EP || axis == MS_AXIS_OTHER;
 }
 
+/* Set *axes_out to the axes that data_parallel.shard names (MS_AXIS_BIT of each), which must hold
+ * replicas; 0 where it names none. */
 static ms_status find_shard_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_diag *diag,
                                  unsigned *axes_out) {
     unsigned axes = 0;
@@ -42,17 +46,17 @@ static ms_status find_shard_axes(const ms_job_spec *spec, const ms_mesh *mesh, m
     return MS_OK;
 }
 
-/* FSDP and DeepSpeed's ZeRO 2 reduce every microbatch's gradients where they are told nothing else;
- * PyTorch's pipelining tells them to hold whole ones until a stage's last.
- * Source: torch/distributed/pipelining/stage.py, backward_maybe_with_nosync. */
+/* When gradients are reduced where the user does not say. FSDP and DeepSpeed's ZeRO 2 reduce those
+ * of every microbatch; with pipeline parallelism PyTorch holds whole gradients until a stage's last
+ * microbatch. Source: torch/distributed/pipelining/stage.py, backward_maybe_with_nosync. */
 static ms_reduce usual_reduce(const ms_model_layout *layout) {
     bool has_replicas = ms_layout_replicas(layout) * layout->cp > 1;
     return layout->zero >= 2 && layout->pp == 1 && has_replicas ? MS_REDUCE_EVERY : MS_REDUCE_LAST;
 }
 
-/* Only a ring has blocks that travel beside the attention.
- * Source: Megatron-LM, cp_comm_type: p2p "can be overlapped with attention compute", all_gather "is
- * not async, and cannot be overlapped". */
+/* Check that only a ring is asked to overlap: only its blocks travel beside the attention. Source:
+ * Megatron-LM, cp_comm_type: p2p "can be overlapped with attention compute", all_gather "is not
+ * async, and cannot be overlapped". */
 static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_layout *layout,
                                        ms_diag *diag) {
     static const char *const WHEN[] = {[MS_CP_ALL_GATHER] = "all_gather has keys and values",
@@ -67,6 +71,8 @@ static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_l
         WHEN[layout->cp_kind]);
 }
 
+/* Set the parallel degrees of a layout from the sizes of the mesh's axes; ep, and the experts' own
+ * tp and dp, from the experts' mesh where there is one. */
 static void set_degrees(const ms_job *job, ms_model_layout *layout) {
     const ms_mesh *mesh = &job->mesh, *experts = job->expert_mesh;
     layout->tp = ms_mesh_size(mesh, MS_AXIS_TP);
@@ -84,6 +90,8 @@ static void set_degrees(const ms_job *job, ms_model_layout *layout) {
     }
 }
 
+/* Set a job's layout: the choices of the spec, then the members that follow from mesh, host and
+ * platform. */
 ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_mesh *mesh = &job->mesh;
@@ -99,8 +107,7 @@ ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
         layout->slowest_gpu =
             ms_platform_slowest(job->platform, mesh->ranks, !spec->host.replaces_slow_nodes);
     }
-    /* only a ring's blocks can travel beside the attention; where the user gives no choice, a ring
-     * overlaps and other kinds do not */
+    /* where the user gives no choice, a ring overlaps its messages and other kinds do not */
     bool is_ring = layout->cp > 1 && layout->cp_kind == MS_CP_RING;
     layout->has_cp_overlap = spec->cp_overlap == MS_SPEC_USUAL ? is_ring : spec->cp_overlap == 1;
     layout->reduce = spec->reduce == MS_SPEC_USUAL ? usual_reduce(layout) : (ms_reduce)spec->reduce;
@@ -111,6 +118,8 @@ ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
+/* Set how many members of rank 0's ep group are on the node of its first member. All ep groups are
+ * taken to lie on nodes as this one does. */
 ms_status ms_spec_count_node_ranks(ms_job *job, ms_arena *arena) {
     const ms_platform *cluster = job->platform;
     const ms_mesh *mesh = ms_mesh_of_axes(&job->mesh, job->expert_mesh, MS_AXES_OF_EXPERTS);

@@ -1,4 +1,5 @@
-/* The keys that say how a model is laid out over the axes. */
+/* The tables of a workload's keys that say how a model is laid out over the axes: tensor_parallel,
+ * context_parallel, data_parallel, pipeline and memory. Rows as in fields.c. */
 #include "job/spec_text.h"
 
 #define AT(member) offsetof(ms_spec_text, spec.member)

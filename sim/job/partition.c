@@ -1,8 +1,11 @@
-/* Which stage has which layers: what a spec gives, and even shares of the rest. Balanced shares
- * need times, which a layer above finds; that there is a layer for every stage is checked here. */
+/* Checks and sets which virtual stage has which layers (schedule.partition): numbers that the spec
+ * gives for the first and the last stage, or for all stages, and even shares for the open stages
+ * between. A balanced partition needs times, and is made in layer_partition.h; here only its
+ * possibility is checked. */
 #include "job/internal.h"
 
-/* Whether the spec lists every stage's layers; the model checks their sum. */
+/* Check a list of all stages' layers: its length, and that no other key of the partition is given.
+ * ms_layout_check checks the list's sum. */
 static ms_status check_given(const ms_job_spec *spec, int stages, ms_diag *diag) {
     const ms_spec_partition *given = &spec->schedule.partition;
     if (given->first_stage_layers > 0 || given->last_stage_layers > 0 ||
@@ -19,10 +22,13 @@ static ms_status check_given(const ms_job_spec *spec, int stages, ms_diag *diag)
     return MS_OK;
 }
 
+/* Report that the layers do not divide among the open stages, with the nearest number of layers
+ * that would. */
 static ms_status fault_shares(const ms_job_spec *spec, const ms_open_stages *open, int stages,
                               ms_diag *diag) {
     int layers = spec->model.layers;
     int given = layers - open->layers;
+    /* the multiple of the open stages at or below the open layers, and at least one layer each */
     int nearest = open->count <= 0
                       ? 0
                       : (open->layers / open->count + (open->layers < open->count)) * open->count;
@@ -35,6 +41,7 @@ static ms_status fault_shares(const ms_job_spec *spec, const ms_open_stages *ope
                          given > 0 ? " beside the given ends" : "", given + nearest);
 }
 
+/* Report that there are more virtual stages than layers. */
 static ms_status fault_stages(const ms_job_spec *spec, int stages, ms_diag *diag) {
     int layers = spec->model.layers;
     return ms_spec_fault(spec, diag, "schedule",
@@ -42,8 +49,9 @@ static ms_status fault_stages(const ms_job_spec *spec, int stages, ms_diag *diag
                          ms_plural(layers), stages);
 }
 
-/* Whether the open stages can have the layers that are left. Of a balanced partition the model's
- * ends may have none, where embedding or head take long enough. */
+/* Check that the open stages can have the layers that the given ends leave. In a balanced partition
+ * the first and the last stage may be left without layers, where embedding or head take long
+ * enough. */
 static ms_status check_shares(const ms_job_spec *spec, const ms_open_stages *open, int stages,
                               ms_diag *diag) {
     const ms_spec_partition *given = &spec->schedule.partition;
@@ -60,7 +68,7 @@ static ms_status check_shares(const ms_job_spec *spec, const ms_open_stages *ope
     return is_filled || is_uneven ? fault_shares(spec, open, stages, diag) : MS_OK;
 }
 
-/* Whether there are layers for so many virtual stages. */
+/* Check that the layers can be shared among so many virtual stages. */
 static ms_status check_layers(const ms_job_spec *spec, int stages, ms_diag *diag) {
     const ms_open_stages open = ms_spec_open_stages(spec, stages);
     return spec->schedule.partition.stage_layers.count > 0
@@ -68,6 +76,9 @@ static ms_status check_layers(const ms_job_spec *spec, int stages, ms_diag *diag
                : check_shares(spec, &open, stages, diag);
 }
 
+/* Check the partition, and set the layers of every virtual stage (layout.stage_layers) unless it is
+ * balanced. A list of the spec is borrowed; given ends keep their numbers, and open stages share
+ * the rest evenly. */
 ms_status ms_spec_partition_layers(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_spec_partition *given = &spec->schedule.partition;
@@ -94,6 +105,9 @@ ms_status ms_spec_partition_layers(ms_job *job, ms_arena *arena, ms_diag *diag) 
     return MS_OK;
 }
 
+/* Check early whether the model has layers for all virtual stages, without an order of passes. The
+ * number of stages follows from pp and `schedule.v`, or the number that the schedule's kind
+ * needs. */
 ms_status ms_job_check_layers(const ms_job *job, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_spec_schedule *schedule = &spec->schedule;

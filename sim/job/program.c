@@ -1,17 +1,18 @@
-/* The order of passes: by the schedule's kind, or out of a file. */
+/* Sets a job's order of passes (its program), built by the schedule's kind or read from a CSV file,
+ * and the members of the layout that follow from the order. */
 #include <string.h>
 
 #include "job/internal.h"
 #include "schedule/schedule_csv.h"
 
-/* A pass of a model is four operations or more, and 4e7 operations are the most that is simulated.
- */
+/* Most passes that are simulated. A pass of a model is four operations or more, and 4e7 operations
+ * are the limit. */
 enum { PASSES_MAX = 10000000 };
 
 /* How many values of schedule.v a message proposes at most. */
 enum { CHUNKS_LISTED = 8 };
 
-/* Refuse, before memory is asked for it, what is too large to be simulated. */
+/* Refuse an order with more passes than can be simulated, before memory is allocated for it. */
 static ms_status check_passes(const ms_job_spec *spec, const ms_schedule_spec *order,
                               ms_diag *diag) {
     int own = ms_schedule_kind_traits(order->kind).chunks;
@@ -27,8 +28,8 @@ static ms_status check_passes(const ms_job_spec *spec, const ms_schedule_spec *o
                          order->microbatches, stages, passes, (double)PASSES_MAX);
 }
 
-/* The sizes and choices that the schedule's kind makes an order of; bytes between the fields are
- * 0. */
+/* Set the sizes and choices that the schedule's kind makes an order from. Bytes between the fields
+ * are 0, as such structs are compared byte by byte. */
 static void find_order(const ms_job *job, ms_schedule_spec *order) {
     const ms_job_spec *spec = &job->spec;
     memset(order, 0, sizeof *order);
@@ -57,7 +58,7 @@ static void list_even_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out)
     }
 }
 
-/* Append what 'schedule.v' may be. */
+/* Append which values of 'schedule.v' would do. */
 static void propose_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
     size_t listed = spec->schedule.partition.stage_layers.count;
     int most = spec->has_model ? spec->model.layers / ranks : 0;
@@ -79,6 +80,8 @@ static void propose_chunks(const ms_job_spec *spec, int ranks, ms_buffer *out) {
     }
 }
 
+/* Report a missing `schedule.v` in a kind that takes any number of virtual stages, with values that
+ * would do. */
 ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag) {
     const ms_spec_schedule *schedule = &spec->schedule;
     if (schedule->chunks != 0 || ms_schedule_kind_traits(schedule->kind).chunks != 0) {
@@ -94,6 +97,7 @@ ms_status ms_spec_check_chunks(const ms_job_spec *spec, int ranks, ms_diag *diag
     return status;
 }
 
+/* Build the order of the schedule's kind. */
 static ms_status build_by_kind(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     ms_schedule_spec order;
@@ -108,7 +112,8 @@ static ms_status build_by_kind(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
-/* The sizes of a file are those of the mesh and the batch. */
+/* Check that the sizes of a schedule file are those of the mesh and the batch, and that all ranks
+ * have equally many stages. */
 static ms_status check_sizes(const ms_job *job, const ms_program *program, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_schedule_spec *found = &program->spec;
@@ -120,7 +125,7 @@ static ms_status check_sizes(const ms_job *job, const ms_program *program, ms_di
                  {"microbatches", "batch", found->microbatches, job->microbatches}};
     for (size_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         if (SIZES[i].wanted != 0 && SIZES[i].found != SIZES[i].wanted) {
-            bool may_be_slices =
+            bool may_be_slices = /* of microbatches, the last row */
                 i == 2 && found->slices == 1 && SIZES[i].found % SIZES[i].wanted == 0;
             return ms_spec_fault(spec, diag, "schedule.kind",
                                  "'csv:%s' has %d %s, and '%s' gives %d%s", spec->schedule.csv,
@@ -139,7 +144,7 @@ static ms_status check_sizes(const ms_job *job, const ms_program *program, ms_di
     return MS_OK;
 }
 
-/* Keys that make an order have nothing to say beside a file. */
+/* Check that keys which shape the order of a kind are not given beside a schedule file. */
 static ms_status check_keys(const ms_job_spec *spec, ms_diag *diag) {
     const struct {
         const char *path;
@@ -156,6 +161,8 @@ static ms_status check_keys(const ms_job_spec *spec, ms_diag *diag) {
     return MS_OK;
 }
 
+/* Read the order from the workload's schedule file, whose relative path starts at the spec's
+ * folder. */
 static ms_status read_file(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const char *path = spec->schedule.csv;
@@ -178,8 +185,8 @@ static ms_status read_file(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
-/* When sharded parameters are gathered, where whole stages are: as the workload's keys say, else as
- * the file does. */
+/* Set when whole stages are gathered (ZeRO 3): as data_parallel.gather_stages says, else as the
+ * schedule file does, unless other keys say how parameters are gathered. */
 static ms_status place_gathers(ms_job *job, ms_arena *arena, ms_diag *diag) {
     int gather_stages = job->spec.gather_stages;
     ms_program *program = &job->program;
@@ -194,7 +201,7 @@ static ms_status place_gathers(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
-/* Gradients that are reduced once a round need a schedule that has rounds. */
+/* Check that the schedule has rounds where gradients are reduced once per round. */
 static ms_status check_rounds(const ms_job *job, ms_diag *diag) {
     if (job->layout.reduce != MS_REDUCE_ROUND || job->program.round > 0) {
         return MS_OK;
@@ -206,7 +213,7 @@ static ms_status check_rounds(const ms_job *job, ms_diag *diag) {
                          job->program.name);
 }
 
-/* What the order says of the layout. */
+/* Set the members of the layout that follow from the order. */
 static void apply_order(ms_job *job) {
     const ms_program *program = &job->program;
     job->layout.has_placed_unshards =
@@ -217,6 +224,8 @@ static void apply_order(ms_job *job) {
     job->layout.stage_rank = program->stage_rank;
 }
 
+/* Build the job's order of passes, place its gathers, and set what follows for the layout.
+ * has_pairs is set before serial overlap takes the pairs apart. */
 ms_status ms_spec_build_program(ms_job *job, ms_arena *arena, ms_diag *diag) {
     const ms_spec_schedule *schedule = &job->spec.schedule;
     ms_status status =
@@ -234,6 +243,7 @@ ms_status ms_spec_build_program(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
+/* Set the key of a job's order of passes: everything that the order follows from. */
 void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out) {
     memset(key_out, 0, sizeof *key_out);
     find_order(job, &key_out->order);
@@ -245,6 +255,7 @@ void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out) {
     key_out->has_rounds = job->layout.reduce == MS_REDUCE_ROUND;
 }
 
+/* Give a job the order of passes of another job with the same key. */
 void ms_job_take_order(ms_job *job, const ms_job *other) {
     job->program = other->program;
     job->schedule_text = other->schedule_text;

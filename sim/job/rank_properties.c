@@ -1,9 +1,10 @@
-/* Factors of a job's single ranks (slower computation, slower links), and what follows from the
- * factors for all readers. */
+/* Gives single ranks of a job factors on the time of their computations and of their links
+ * (stragglers, slow links), and sets the summaries of the factors that readers use. */
 #include <math.h>
 
 #include "job/spec.h"
 
+/* Whether a factor can be used: above 0 and finite. */
 static bool is_factor(double factor) {
     return factor > 0.0 && isfinite(factor);
 }
@@ -20,12 +21,12 @@ static bool are_factors(const ms_rank_properties *properties, int ranks, bool *h
     return are_valid;
 }
 
-/* Give a link of a rank the rank's factor. A factor of 0 says that the link has none yet. */
+/* Give a link the factor of one of its ranks; of several the largest counts. 0: it has none yet. */
 static void slow_link(double *factors, int link, double factor) {
     factors[link] = fmax(factors[link], factor);
 }
 
-/* Find the links that routes from and to a GPU begin or end with. */
+/* Give a factor to the links that routes from and to a GPU begin or end with. factors: [links]. */
 static void slow_links(const ms_platform *platform, int gpu, double factor, double *factors) {
     int gpus = ms_platform_gpus(platform);
     for (int other = 0; other < gpus; other++) {
@@ -44,7 +45,8 @@ static void slow_links(const ms_platform *platform, int gpu, double factor, doub
     }
 }
 
-/* The cluster with the factors of all ranks' links, besides those that it has. */
+/* Make a copy of the cluster whose links have the factors of all ranks, on top of the factors that
+ * the cluster gives them. Returns MS_OK; MS_E_NOMEM. */
 static ms_status make_platform(const ms_job *job, const ms_rank_properties *properties,
                                ms_arena *arena, const ms_platform **platform_out) {
     const ms_platform *cluster = job->spec.platform.cluster;
@@ -69,7 +71,8 @@ static ms_status make_platform(const ms_job *job, const ms_rank_properties *prop
     return MS_OK;
 }
 
-/* Smallest and largest factor on computations of each pipeline rank.  ranges_out: [P]. */
+/* Set the smallest and the largest factor on computations among the ranks of each pipeline rank.
+ * ranges_out: [P]. */
 static void find_ranges(const ms_job *job, const ms_rank_properties *properties,
                         ms_factor_range *ranges_out) {
     for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
@@ -90,6 +93,8 @@ double ms_job_least_compute_factor(const ms_job *job) {
     return least;
 }
 
+/* Give the ranks of a job factors on their computations and links. The job is changed only when
+ * everything has been allocated. */
 ms_status ms_job_set_rank_properties(ms_job *job, const ms_rank_properties *properties,
                                      ms_arena *arena) {
     bool has_links = false;

@@ -1,4 +1,7 @@
-/* From a workload file to a spec. */
+/* From a workload file to a spec: the file is read into a tree, --set overrides are applied, a
+ * Hugging Face config and a framework's choices are laid below the tree's keys, and the tables of
+ * keys fill the spec. Each step reports its faults and the next one goes on, so that one call
+ * reports all. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,30 +15,31 @@ typedef struct reading {
     ms_diag *diag;
     ms_node *root;
     ms_spec_text text;
-    bool keeps_platform; /* text.spec holds the platform already, which stays */
-    bool lacks_model; /* the config that `model.hf` names could not be read, so the keys beside it
-                         say too little of the model */
-    ms_status status; /* first fault of any part */
+    bool keeps_platform; /* text.spec has its platform already, and none is loaded */
+    bool lacks_model;    /* the config that `model.hf` names could not be read, so that the model's
+                            keys are incomplete */
+    ms_status status;    /* first fault of any part */
 } reading;
 
-static bool note(reading *r, ms_status status) {
-    r->status = r->status == MS_OK ? status : r->status;
+/* Keep a step's status if it is the first that is not MS_OK. Returns whether the step went well. */
+static bool keep_status(reading *reader, ms_status status) {
+    reader->status = reader->status == MS_OK ? status : reader->status;
     return status == MS_OK;
 }
 
-/* Folder of a path without its slash at the end, "." if it has none. */
+/* The folder of a path, without a slash at its end; "." if the path has none. */
 static const char *folder_of(ms_arena *arena, const char *path) {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? "." : ms_arena_strndup(arena, path, (size_t)(slash - path));
 }
 
-/* Keys that may hold a name in place of a mapping. */
+/* Turn names into mappings at keys that may hold either: `platform: NAME`, `framework: NAME`. */
 static ms_status normalise(ms_node *root, ms_arena *arena) {
     ms_status status = ms_spec_normalise(root, "platform", "file", arena);
     return status == MS_OK ? ms_spec_normalise(root, "framework", "name", arena) : status;
 }
 
-/* The --set overrides in the order given. */
+/* Apply the --set overrides in the order given. Returns the first fault's status. */
 static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_arena *arena,
                                ms_diag *diag) {
     ms_status first = MS_OK;
@@ -49,7 +53,8 @@ static ms_status apply_request(const ms_job_request *request, ms_node *root, ms_
     return first;
 }
 
-/* Refuse keys that have no meaning beside `costs`; `framework: none` names no software. */
+/* Refuse keys that need a model, in a workload with `costs`. `framework: none`, which names no
+ * software, is allowed. */
 static ms_status refuse_keys_of_models(const ms_node *mapping, const ms_field *fields,
                                        const ms_spec_text *text, ms_diag *diag) {
     const char *framework = text->spec.framework.name;
@@ -70,7 +75,8 @@ static ms_status refuse_keys_of_models(const ms_node *mapping, const ms_field *f
     return status;
 }
 
-/* Either a model or costs, and with costs nothing that only a model gives a meaning. */
+/* Check that the workload has either a model or costs and, with costs, no keys that need a
+ * model. */
 static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_diag *diag) {
     if ((text->model == NULL) == (text->costs == NULL)) {
         const ms_node *place = text->costs != NULL ? text->costs : root;
@@ -84,35 +90,41 @@ static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_
 }
 
 /* Read the workload's file or text into a tree, and apply the overrides. */
-static ms_status read_tree(reading *r) {
-    const char *path = r->request->workload;
-    const char *text = r->request->text;
-    ms_status status = text == NULL
-                           ? ms_yaml_load(path, r->arena, r->diag, &r->root)
-                           : ms_yaml_parse(text, strlen(text), path, r->arena, r->diag, &r->root);
-    status = status == MS_OK ? ms_input_expect(r->root, MS_INPUT_WORKLOAD, path, r->diag) : status;
-    status = status == MS_OK ? normalise(r->root, r->arena) : status;
-    return status == MS_OK ? apply_request(r->request, r->root, r->arena, r->diag) : status;
+static ms_status read_tree(reading *reader) {
+    const char *path = reader->request->workload;
+    const char *text = reader->request->text;
+    ms_status status = text == NULL ? ms_yaml_load(path, reader->arena, reader->diag, &reader->root)
+                                    : ms_yaml_parse(text, strlen(text), path, reader->arena,
+                                                    reader->diag, &reader->root);
+    status = status == MS_OK ? ms_input_expect(reader->root, MS_INPUT_WORKLOAD, path, reader->diag)
+                             : status;
+    status = status == MS_OK ? normalise(reader->root, reader->arena) : status;
+    return status == MS_OK
+               ? apply_request(reader->request, reader->root, reader->arena, reader->diag)
+               : status;
 }
 
-static ms_status fault_kind(const reading *r, const char *name) {
+/* Report an unknown schedule kind, with the nearest one and the list of all. */
+static ms_status fault_kind(const reading *reader, const char *name) {
     const char *const *names = ms_schedule_kind_names();
     ms_buffer known;
     ms_buffer_init(&known);
     for (size_t i = 0; names[i] != NULL; i++) {
         ms_buffer_printf(&known, "%s, ", names[i]);
     }
-    ms_status status = ms_spec_fault(
-        &r->text.spec, r->diag, "schedule.kind", "unknown schedule '%s'%s (known: %sand csv:FILE)",
-        name, ms_nearest_hint(name, names, MS_SCHEDULE_KIND_COUNT).text, ms_buffer_text(&known));
+    ms_status status = ms_spec_fault(&reader->text.spec, reader->diag, "schedule.kind",
+                                     "unknown schedule '%s'%s (known: %sand csv:FILE)", name,
+                                     ms_nearest_hint(name, names, MS_SCHEDULE_KIND_COUNT).text,
+                                     ms_buffer_text(&known));
     ms_buffer_release(&known);
     return status;
 }
 
-/* Read `schedule.kind`: the name of a kind, or csv: and the path of a file. */
-static ms_status read_kind(reading *r) {
-    ms_spec_schedule *schedule = &r->text.spec.schedule;
-    const char *name = r->text.schedule_kind;
+/* Set the schedule's kind from `schedule.kind`: the name of a kind, or csv: and the path of a
+ * file. */
+static ms_status read_kind(reading *reader) {
+    ms_spec_schedule *schedule = &reader->text.spec.schedule;
+    const char *name = reader->text.schedule_kind;
     const size_t prefix = strlen(MS_SPEC_CSV_PREFIX);
     schedule->kind = MS_SCHEDULE_CUSTOM;
     if (name == NULL) {
@@ -120,37 +132,39 @@ static ms_status read_kind(reading *r) {
     }
     if (strncmp(name, MS_SPEC_CSV_PREFIX, prefix) != 0) {
         ms_status status = ms_schedule_kind_from_name(name, &schedule->kind);
-        return status == MS_OK ? MS_OK : fault_kind(r, name);
+        return status == MS_OK ? MS_OK : fault_kind(reader, name);
     }
     if (name[prefix] == '\0') {
-        return ms_spec_fault(&r->text.spec, r->diag, "schedule.kind",
+        return ms_spec_fault(&reader->text.spec, reader->diag, "schedule.kind",
                              "'csv:' names no file; expected csv:FILE");
     }
     schedule->csv = name + prefix;
     return MS_OK;
 }
 
-/* The algorithm that a kind's name stands for. */
-static ms_status read_algorithm(reading *r, ms_coll_kind kind, const char *name) {
-    ms_coll_algorithm *algorithm = &r->text.spec.algorithms.of[kind];
+/* Set the algorithm of a kind of collective from its name. NULL: the key's fault is reported
+ * already. */
+static ms_status read_algorithm(reading *reader, ms_coll_kind kind, const char *name) {
+    ms_coll_algorithm *algorithm = &reader->text.spec.algorithms.of[kind];
     if (name == NULL || ms_coll_algorithm_read(kind, name, algorithm) == MS_OK) {
-        return MS_OK; /* no text: reported */
+        return MS_OK;
     }
     char key[64];
     char words[128];
     snprintf(key, sizeof key, "collectives.algorithms.%s", ms_coll_kind_name(kind));
     return ms_spec_fault(
-        &r->text.spec, r->diag, key, "algorithm '%s' is not built for %s; expected %s", name,
-        ms_coll_kind_name(kind), ms_coll_algorithm_words(kind, words, sizeof words));
+        &reader->text.spec, reader->diag, key, "algorithm '%s' is not built for %s; expected %s",
+        name, ms_coll_kind_name(kind), ms_coll_algorithm_words(kind, words, sizeof words));
 }
 
-static ms_status read_mesh(reading *r) {
+/* Set the spec's mesh from its mapping: the names and sizes of its axes, outermost first. */
+static ms_status read_mesh(reading *reader) {
     ms_mesh mesh;
-    ms_status status = ms_mesh_read(r->text.mesh, "mesh", r->arena, r->diag, &mesh);
+    ms_status status = ms_mesh_read(reader->text.mesh, "mesh", reader->arena, reader->diag, &mesh);
     if (status != MS_OK) {
         return status;
     }
-    ms_spec_mesh *axes = &r->text.spec.mesh;
+    ms_spec_mesh *axes = &reader->text.spec.mesh;
     for (axes->axes = 0; axes->axes < mesh.axes; axes->axes++) {
         axes->names[axes->axes] = mesh.names[axes->axes];
         axes->sizes[axes->axes] = mesh.sizes[axes->axes];
@@ -158,43 +172,45 @@ static ms_status read_mesh(reading *r) {
     return MS_OK;
 }
 
-/* The level of detail that an option asks for. */
-static ms_status read_fidelity(reading *r) {
-    const char *name = r->request->fidelity;
+/* Set the fidelity (level of detail) that the request asks for, if it does. */
+static ms_status read_fidelity(reading *reader) {
+    const char *name = reader->request->fidelity;
     if (name == NULL) {
         return MS_OK;
     }
-    if (ms_fidelity_read(name, &r->text.spec.simulation.fidelity) != MS_OK) {
-        ms_diag_error(r->diag, "unknown fidelity '%s'; expected 'analytic', 'flow' or 'step'",
+    if (ms_fidelity_read(name, &reader->text.spec.simulation.fidelity) != MS_OK) {
+        ms_diag_error(reader->diag, "unknown fidelity '%s'; expected 'analytic', 'flow' or 'step'",
                       name);
         return MS_E_USAGE;
     }
     return MS_OK;
 }
 
-/* The effective workload as YAML, which holds the framework's choices as its own, and with the
- * origin of every value. */
-static ms_status write_texts(reading *r) {
-    ms_spec_source *source = &r->text.spec.source;
+/* Keep the effective workload as texts: as YAML, in which the framework's choices are keys like the
+ * others (framework.expanded), and as a listing of values with their origins. */
+static ms_status write_texts(reading *reader) {
+    ms_spec_source *source = &reader->text.spec.source;
     ms_buffer text;
     ms_buffer effective;
     ms_buffer_init(&text);
     ms_buffer_init(&effective);
-    ms_config_write_effective(r->root, MS_WORKLOAD_FIELDS, "", &effective);
-    if (r->text.spec.framework.name != NULL &&
-        ms_node_set(r->root, "framework.expanded=true", r->arena, r->diag) != MS_OK) {
+    ms_config_write_effective(reader->root, MS_WORKLOAD_FIELDS, "", &effective);
+    if (reader->text.spec.framework.name != NULL &&
+        ms_node_set(reader->root, "framework.expanded=true", reader->arena, reader->diag) !=
+            MS_OK) {
         text.failed = true;
     }
-    ms_node_write(r->root, &text);
-    source->text = ms_buffer_keep(&text, r->arena);
-    source->effective_text = ms_buffer_keep(&effective, r->arena);
+    ms_node_write(reader->root, &text);
+    source->text = ms_buffer_keep(&text, reader->arena);
+    source->effective_text = ms_buffer_keep(&effective, reader->arena);
     return source->text == NULL || source->effective_text == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* A count of sequences that is given and wrong leaves nothing to judge the batch by. */
-static void give_up_batch(reading *r) {
-    const ms_node *batch = ms_node_get(r->root, "batch");
-    ms_spec_batch *found = &r->text.spec.batch;
+/* Make the batch unusable for later checks (micro 0) if a count of sequences was given and is
+ * wrong: its fault is reported, and the counts that would follow from it would not be meant. */
+static void give_up_batch(reading *reader) {
+    const ms_node *batch = ms_node_get(reader->root, "batch");
+    ms_spec_batch *found = &reader->text.spec.batch;
     bool is_given =
         ms_node_get(batch, "global") != NULL || ms_node_get(batch, "microbatches") != NULL;
     if (is_given && found->global == 0 && found->microbatches == 0) {
@@ -202,114 +218,125 @@ static void give_up_batch(reading *r) {
     }
 }
 
-/* A batch that is left out is told of where the job is laid out, which needs ranks. */
-static void miss_batch(reading *r) {
-    const ms_spec_batch *batch = &r->text.spec.batch;
-    bool has_ranks = r->text.mesh != NULL && r->text.platform != NULL;
-    if (!has_ranks && ms_node_get(r->root, "batch") == NULL && batch->micro > 0) {
-        note(r, ms_spec_fault(&r->text.spec, r->diag, "batch",
-                              "this key is required: sequences per step, as in {global: 512}"));
+/* Report a missing `batch`, unless the check of the laid-out job does it, which needs ranks. */
+static void miss_batch(reading *reader) {
+    const ms_spec_batch *batch = &reader->text.spec.batch;
+    bool has_ranks = reader->text.mesh != NULL && reader->text.platform != NULL;
+    if (!has_ranks && ms_node_get(reader->root, "batch") == NULL && batch->micro > 0) {
+        keep_status(reader,
+                    ms_spec_fault(&reader->text.spec, reader->diag, "batch",
+                                  "this key is required: sequences per step, as in {global: 512}"));
     }
 }
 
-/* Mappings that have readers of their own, each whether or not the others could be read. */
-static void read_parts(reading *r) {
-    ms_job_spec *spec = &r->text.spec;
-    if (r->text.platform != NULL && !r->keeps_platform) {
-        note(r, ms_spec_load_platform(r->request, r->text.platform, r->arena, r->diag, spec));
+/* Read the mappings that have readers of their own, each whether or not others could be read. */
+static void read_parts(reading *reader) {
+    ms_job_spec *spec = &reader->text.spec;
+    if (reader->text.platform != NULL && !reader->keeps_platform) {
+        keep_status(reader, ms_spec_load_platform(reader->request, reader->text.platform,
+                                                  reader->arena, reader->diag, spec));
     }
-    if (r->text.mesh != NULL) {
-        note(r, read_mesh(r));
+    if (reader->text.mesh != NULL) {
+        keep_status(reader, read_mesh(reader));
     }
-    spec->placement.is_given = r->text.placement != NULL;
-    note(r,
-         ms_placement_read(r->text.placement, spec->folder, r->arena, r->diag, &spec->placement));
-    if (r->text.model != NULL) {
+    spec->placement.is_given = reader->text.placement != NULL;
+    keep_status(reader, ms_placement_read(reader->text.placement, spec->folder, reader->arena,
+                                          reader->diag, &spec->placement));
+    if (reader->text.model != NULL) {
         spec->has_model = true;
     }
-    if (r->text.model != NULL && !r->lacks_model) {
-        note(r, ms_model_read(r->text.model, "model", r->arena, r->diag, &spec->model));
+    if (reader->text.model != NULL && !reader->lacks_model) {
+        keep_status(reader, ms_model_read(reader->text.model, "model", reader->arena, reader->diag,
+                                          &spec->model));
     }
-    if (r->text.costs != NULL && r->text.model == NULL) {
-        note(r, ms_costs_read(r->text.costs, "costs", r->arena, r->diag, &spec->costs));
+    if (reader->text.costs != NULL && reader->text.model == NULL) {
+        keep_status(reader, ms_costs_read(reader->text.costs, "costs", reader->arena, reader->diag,
+                                          &spec->costs));
     }
-    note(r, read_kind(r));
-    note(r, read_algorithm(r, MS_COLL_ALL_REDUCE, r->text.all_reduce));
+    keep_status(reader, read_kind(reader));
+    keep_status(reader, read_algorithm(reader, MS_COLL_ALL_REDUCE, reader->text.all_reduce));
 }
 
-/* Read the spec from the tree, with the framework's choices laid below the tree's keys. */
-static void read_root(reading *r, bool is_frameworks) {
-    ms_job_spec *spec = &r->text.spec;
-    r->lacks_model =
-        !note(r, ms_spec_lay_hf(spec->folder, r->request->data_folder, r->root, r->arena, r->diag));
-    ms_config_take_out(r->root, MS_WORKLOAD_FIELDS);
-    note(r, ms_spec_lay_framework(r->request, spec->folder, is_frameworks, r->root, r->arena,
-                                  r->diag));
-    note(r, ms_config_read(r->root, MS_WORKLOAD_FIELDS, "", &r->text, r->arena, r->diag));
-    note(r, check_choice(r->root, &r->text, r->diag));
-    read_parts(r);
+/* Read the spec from the tree. First the Hugging Face config and the framework's choices are laid
+ * below the tree's keys. is_frameworks: the workload exists for the framework's choices only. */
+static void read_root(reading *reader, bool is_frameworks) {
+    ms_job_spec *spec = &reader->text.spec;
+    reader->lacks_model =
+        !keep_status(reader, ms_spec_lay_hf(spec->folder, reader->request->data_folder,
+                                            reader->root, reader->arena, reader->diag));
+    ms_config_take_out(reader->root, MS_WORKLOAD_FIELDS);
+    keep_status(reader, ms_spec_lay_framework(reader->request, spec->folder, is_frameworks,
+                                              reader->root, reader->arena, reader->diag));
+    keep_status(reader, ms_config_read(reader->root, MS_WORKLOAD_FIELDS, "", &reader->text,
+                                       reader->arena, reader->diag));
+    keep_status(reader, check_choice(reader->root, &reader->text, reader->diag));
+    read_parts(reader);
     const char *framework = spec->framework.name;
     spec->framework.is_none = framework != NULL && strcmp(framework, MS_FRAMEWORK_NONE) == 0;
     spec->framework.name = spec->framework.is_none ? NULL : framework;
     spec->framework.is_expanded = spec->framework.name != NULL;
 }
 
-/* Keys that are given and wrong leave these as they are. */
+/* Set the members whose keys have no default in the tables to "not given". A key that is given and
+ * wrong leaves its member so. */
 static void leave_open(ms_job_spec *spec) {
     spec->schedule.chunks = MS_SPEC_USUAL;
     spec->cp_overlap = spec->gather_stages = spec->reduce = MS_SPEC_USUAL;
 }
 
-static void begin(reading *r) {
-    ms_job_spec *spec = &r->text.spec;
+/* Begin a spec that is read from the request's workload. */
+static void begin(reading *reader) {
+    ms_job_spec *spec = &reader->text.spec;
     leave_open(spec);
-    spec->folder = folder_of(r->arena, r->request->workload);
-    spec->source = (ms_spec_source){.path = r->request->workload, .root = r->root};
+    spec->folder = folder_of(reader->arena, reader->request->workload);
+    spec->source = (ms_spec_source){.path = reader->request->workload, .root = reader->root};
 }
 
-/* Begin to read what another spec was read from, or was written to, with its platform. */
-static void begin_again(reading *r, const ms_job_spec *spec) {
-    r->text.spec = (ms_job_spec){.folder = spec->folder,
-                                 .platform = spec->platform,
-                                 .source = {.path = spec->source.path, .root = r->root}};
-    leave_open(&r->text.spec);
+/* Begin a spec that is read from the tree of another spec, with that spec's folder and platform. */
+static void begin_again(reading *reader, const ms_job_spec *spec) {
+    reader->text.spec = (ms_job_spec){.folder = spec->folder,
+                                      .platform = spec->platform,
+                                      .source = {.path = spec->source.path, .root = reader->root}};
+    leave_open(&reader->text.spec);
 }
 
+/* Read a workload into a spec. After a fault the job is laid out as far as it can be, to report
+ * faults across keys as well. */
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out) {
     ms_job_request found;
-    reading r = {.request = &found, .arena = arena, .diag = diag};
-    ms_job_spec *spec = &r.text.spec;
+    reading reader = {.request = &found, .arena = arena, .diag = diag};
+    ms_job_spec *spec = &reader.text.spec;
     ms_status status = ms_spec_find_workload(request, arena, diag, &found);
     if (status != MS_OK) {
         return status;
     }
-    status = read_tree(&r);
-    begin(&r);
+    status = read_tree(&reader);
+    begin(&reader);
     if (status != MS_OK || spec->folder == NULL) {
         return status == MS_OK ? MS_E_NOMEM : status;
     }
-    spec->source.typed = ms_node_copy(r.root, arena);
+    spec->source.typed = ms_node_copy(reader.root, arena);
     spec->source.data_folder = request->data_folder;
     if (spec->source.typed == NULL) {
         return ms_diag_no_memory(diag);
     }
-    read_root(&r, false);
-    ms_spec_fit_choices(spec, r.root);
-    if (r.status != MS_OK) {
-        miss_batch(&r);
-        give_up_batch(&r);
+    read_root(&reader, false);
+    ms_spec_fit_choices(spec, reader.root);
+    if (reader.status != MS_OK) {
+        miss_batch(&reader);
+        give_up_batch(&reader);
         ms_spec_check_parts(spec, arena, diag);
     }
-    r.status = r.status == MS_OK ? read_fidelity(&r) : r.status;
-    r.status = r.status == MS_OK ? write_texts(&r) : r.status;
-    if (r.status == MS_OK) {
+    reader.status = reader.status == MS_OK ? read_fidelity(&reader) : reader.status;
+    reader.status = reader.status == MS_OK ? write_texts(&reader) : reader.status;
+    if (reader.status == MS_OK) {
         *spec_out = *spec;
     }
-    return r.status;
+    return reader.status;
 }
 
-/* A job of the smallest sizes for a framework's choices to stand in. */
+/* A workload of the smallest sizes, which gives a framework's choices a place. */
 static const char SMALLEST[] = "framework: {name: its name}\n"
                                "platform: {file: ideal, nodes: 1}\n"
                                "mesh: {dp: 1}\n"
@@ -317,39 +344,43 @@ static const char SMALLEST[] = "framework: {name: its name}\n"
                                "sequence: 128}\n"
                                "batch: {global: 1}\n";
 
+/* Read a framework's choices, laid below the keys of a small job, as a spec. Choices are not fitted
+ * to the small job, because the caller sets other sizes. */
 ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
                                    ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.workload = "framework", .data_folder = data_folder};
-    reading r = {.request = &request, .arena = arena, .diag = diag};
+    reading reader = {.request = &request, .arena = arena, .diag = diag};
     ms_status status =
-        ms_yaml_parse(SMALLEST, sizeof SMALLEST - 1, request.workload, arena, diag, &r.root);
+        ms_yaml_parse(SMALLEST, sizeof SMALLEST - 1, request.workload, arena, diag, &reader.root);
     if (status == MS_OK) {
-        ms_node *word = ms_node_get(ms_node_get(r.root, "framework"), "name");
+        ms_node *word = ms_node_get(ms_node_get(reader.root, "framework"), "name");
         word->text = name;
-        word->mark = (ms_mark){.file = NULL}; /* no file says it */
+        word->mark = (ms_mark){.file = NULL}; /* the name is in no file */
     }
-    begin(&r);
-    if (status != MS_OK || r.text.spec.folder == NULL) {
+    begin(&reader);
+    if (status != MS_OK || reader.text.spec.folder == NULL) {
         return status == MS_OK ? ms_diag_no_memory(diag) : status;
     }
-    read_root(&r, true);
-    if (r.status == MS_OK) {
-        *spec_out = ms_job_spec_derive(&r.text.spec);
+    read_root(&reader, true);
+    if (reader.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&reader.text.spec);
     }
-    return r.status;
+    return reader.status;
 }
 
+/* Make a spec with other values of some keys: write the spec as a tree, apply the overrides, read
+ * the tree. The framework's choices are keys of that tree like all others, and stay. */
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.sets = sets->items, .set_count = sets->count};
-    reading r = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
-    ms_status status = ms_spec_write_root(spec, arena, &r.root);
+    reading reader = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
+    ms_status status = ms_spec_write_root(spec, arena, &reader.root);
     if (status != MS_OK) {
         return ms_diag_no_memory(diag);
     }
-    status = apply_request(&request, r.root, arena, diag);
-    const ms_node *hf = ms_node_get(ms_node_get(r.root, "model"), "hf");
-    if (status == MS_OK && hf != NULL) { /* below keys that are all given it would say nothing */
+    status = apply_request(&request, reader.root, arena, diag);
+    const ms_node *hf = ms_node_get(ms_node_get(reader.root, "model"), "hf");
+    if (status == MS_OK && hf != NULL) { /* all keys of the model are given and count first */
         status = ms_config_fault(diag, hf, "model.hf",
                                  "cannot take the place of a model that was "
                                  "read already; set its keys");
@@ -357,35 +388,37 @@ ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms
     if (status != MS_OK) {
         return status;
     }
-    begin_again(&r, spec);
-    read_root(&r, false);
-    if (r.status == MS_OK) {
-        *spec_out = ms_job_spec_derive(&r.text.spec);
+    begin_again(&reader, spec);
+    read_root(&reader, false);
+    if (reader.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&reader.text.spec);
     }
-    return r.status;
+    return reader.status;
 }
 
+/* Read a workload once more with further overrides. The tree is the workload as the user typed it,
+ * so that the framework's choices are made anew. */
 ms_status ms_job_spec_read_again(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                  ms_diag *diag, ms_job_spec *spec_out) {
     const ms_job_request request = {.workload = spec->source.path,
                                     .data_folder = spec->source.data_folder,
                                     .sets = sets->items,
                                     .set_count = sets->count};
-    reading r = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
-    r.root = ms_node_copy(spec->source.typed, arena);
-    if (r.root == NULL) {
+    reading reader = {.request = &request, .arena = arena, .diag = diag, .keeps_platform = true};
+    reader.root = ms_node_copy(spec->source.typed, arena);
+    if (reader.root == NULL) {
         return ms_diag_no_memory(diag);
     }
-    begin_again(&r, spec);
-    ms_status status = apply_request(&request, r.root, arena, diag);
+    begin_again(&reader, spec);
+    ms_status status = apply_request(&request, reader.root, arena, diag);
     if (status != MS_OK) {
         return status;
     }
-    read_root(&r, false);
-    ms_spec_fit_choices(&r.text.spec, r.root);
-    if (r.status == MS_OK) {
-        *spec_out = ms_job_spec_derive(&r.text.spec);
+    read_root(&reader, false);
+    ms_spec_fit_choices(&reader.text.spec, reader.root);
+    if (reader.status == MS_OK) {
+        *spec_out = ms_job_spec_derive(&reader.text.spec);
         spec_out->simulation.fidelity = spec->simulation.fidelity;
     }
-    return r.status;
+    return reader.status;
 }

@@ -1,14 +1,13 @@
-/* Jobs that a framework refuses to run.
- *
- * A profile holds what a framework chooses. What it refuses stands here, a row for each assertion
- * of its code, so that no time is predicted for a run that would end before its first step. A row
- * holds for the profile names that it lists, whether the profile's choices were read from it or
- * stand in the workload's file. */
+/* Jobs that a framework refuses to run, a row for each assertion of its code, so that no time is
+ * predicted for a run that would end before its first step. (A profile holds only choices.) A row
+ * applies to the profile names that it lists, whether the profile's choices were read from it or
+ * are part of the workload's file. */
 #include <string.h>
 
 #include "job/internal.h"
 
-/* Megatron Core and what trains with it; Megatron-LM before that; DeepSpeed's pipelines. */
+/* Names of profiles by the code that they run: Megatron Core and what trains with it, Megatron-LM
+ * before Megatron Core, DeepSpeed's pipelines, torchtitan. */
 static const char *const MEGATRON_CORE[] = {
     "megatron-core", "megatron-core-2025", "nemo", "nemo-2024", "simumax", NULL};
 static const char *const MEGATRON_LM[] = {"megatron-lm-2021", "megatron-lm-2022",
@@ -17,11 +16,12 @@ static const char *const DEEPSPEED[] = {
     "deepspeed", "megatron-deepspeed", "megatron-deepspeed-fp16", "bloom", "bloom-fp16", NULL};
 static const char *const TORCHTITAN[] = {"torchtitan", "torchtitan-2025", NULL};
 
+/* Experts over several tp ranks without sequence parallelism. */
 static bool has_experts_without_sequence(const ms_job_spec *spec, const ms_model_layout *layout) {
     return spec->model.moe.experts > 0 && layout->tp > 1 && !layout->has_sequence_parallel;
 }
 
-/* Megatron's interleaved schedules, with more than one virtual stage per rank: with one Megatron
+/* Megatron's interleaved schedules with more than one virtual stage per rank: with one Megatron
  * does not interleave. */
 static bool is_interleaved(const ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
@@ -29,41 +29,46 @@ static bool is_interleaved(const ms_job_spec *spec) {
                                     schedule->kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE);
 }
 
+/* Interleaving on a single pipeline rank. */
 static bool interleaves_one_rank(const ms_job_spec *spec, const ms_model_layout *layout) {
     return is_interleaved(spec) && layout->pp < 2;
 }
 
+/* Interleaving on fewer than three pipeline ranks with sends that block. */
 static bool interleaves_two_blocking(const ms_job_spec *spec, const ms_model_layout *layout) {
     return is_interleaved(spec) && layout->pp < 3 && spec->schedule.sends == MS_SENDS_BLOCKING;
 }
 
+/* Overlapped gathers of parameters without overlapped reductions of gradients. */
 static bool gathers_without_reducing(const ms_job_spec *spec, const ms_model_layout *layout) {
     return layout->zero > 0 && spec->choices.has_gather_overlap &&
            !spec->choices.has_reduce_overlap;
 }
 
+/* A sequence that cannot be cut in two parts for each cp rank. */
 static bool has_odd_context(const ms_job_spec *spec, const ms_model_layout *layout) {
     return layout->cp > 1 && spec->model.sequence % (2 * layout->cp) != 0;
 }
 
+/* ZeRO 2 or 3 with several pipeline ranks. */
 static bool shards_gradients_of_stages(const ms_job_spec *spec, const ms_model_layout *layout) {
     (void)spec;
     return layout->pp > 1 && layout->zero >= 2;
 }
 
-/* A kind for several virtual stages per rank, with one virtual stage per rank. */
+/* A schedule kind for several virtual stages per rank, with one virtual stage per rank. */
 static bool loops_one_stage(const ms_job_spec *spec, const ms_model_layout *layout) {
     const ms_spec_schedule *schedule = &spec->schedule;
     return layout->pp > 1 && schedule->kind != MS_SCHEDULE_CUSTOM && schedule->chunks == 1 &&
            ms_schedule_kind_traits(schedule->kind).chunks == 0;
 }
 
-/* One refusal. */
+/* One refusal: the profiles that it applies to, its condition, and its message. */
 typedef struct refusal {
     const char *const *frameworks;
     bool (*holds)(const ms_job_spec *spec, const ms_model_layout *layout);
-    const char *key;  /* what to change */
-    const char *text; /* what is refused, and what would be taken */
+    const char *key;  /* key to change */
+    const char *text; /* the refused combination, and values that are accepted */
 } refusal;
 
 static const refusal REFUSALS[] = {
@@ -108,6 +113,7 @@ static const refusal REFUSALS[] = {
      "a schedule of several stages per rank with 'schedule.v' of 1; expected 2 or more, or 1f1b"},
 };
 
+/* Whether a refusal applies to a profile. */
 static bool is_of(const refusal *row, const char *framework) {
     for (const char *const *name = row->frameworks; *name != NULL; name++) {
         if (strcmp(*name, framework) == 0) {
@@ -117,6 +123,7 @@ static bool is_of(const refusal *row, const char *framework) {
     return false;
 }
 
+/* Report every row of REFUSALS that applies to the spec's framework and holds for the job. */
 ms_status ms_spec_check_refusals(const ms_job_spec *spec, const ms_model_layout *layout,
                                  ms_diag *diag) {
     const char *framework = spec->framework.name;

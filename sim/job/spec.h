@@ -1,23 +1,26 @@
 /**
  * @file
- * Job specs: all that says what job is simulated, as one plain value.
+ * Job specs (everything that describes the job to be simulated, as one plain value) and jobs (specs
+ * that are checked and laid out).
  *
  * A spec comes from a workload file (ms_job_spec_read) or from another spec: copy the struct, set
- * fields, and check it again. Nothing in it is text that would have to be read once more; lists and
- * strings are borrowed and shared by copies. What the user leaves out is left out here too, and
- * decided when the job is laid out, so that a spec with another degree of ZeRO or of pipeline
- * parallelism gets the defaults that go with it.
+ * members, and check it again. None of its members is text that has to be parsed again; lists and
+ * strings are borrowed and shared by copies. A key that the user leaves out is left open in the
+ * spec, and decided when the job is laid out, so that a spec with another ZeRO stage or number of
+ * pipeline ranks gets the defaults that go with it.
  *
  * Nouns of the room `job`, and what the same words mean elsewhere:
  * - workload: a file that describes a job. It names a platform, and may name a framework, whose
  *   profile holds choices.
- * - spec: what a workload says, as a struct (ms_job_spec).
+ * - spec: the keys of a workload as a struct (ms_job_spec).
  * - job: a spec that is checked and laid out: mesh, layout, order of passes, costs (ms_job).
  * - layout: parallel degrees and choices by which the model is cut up (ms_model_layout).
  * - partition: which stage has which layers (schedule.partition).
  * - request: a workload's file, --set overrides and options (ms_job_request).
- * - step end: what follows the last backward pass: reductions, the gradient's norm, the update.
- * - factor: how much longer a rank computes, or its links take (ms_rank_properties).
+ * - step end: the part of a step behind the last backward pass: reductions, the gradient's norm,
+ *   the update.
+ * - factor: multiple of the time that a rank's computations, or its links, take
+ *   (ms_rank_properties).
  */
 #ifndef MESHSIM_SPEC_H
 #define MESHSIM_SPEC_H
@@ -39,26 +42,28 @@
 #include "model/stage_costs.h"
 #include "schedule/schedule.h"
 
-/** What is simulated of a job, and by what: no part of the job itself. */
+/** How a job is simulated: which ranks and microbatches, and by which solver. Not part of the job.
+ * "Internal" choices are set by functions and not by options of the command line. */
 typedef struct ms_run_choice {
-    bool no_fold;         /**< simulate every rank */
-    bool is_bounded;      /**< simulate one rank of each pipeline rank, alike or not */
-    bool has_bounds;      /**< with is_bounded: also give bounds where all are alike; nobody asks */
-    bool no_fast_forward; /**< simulate every microbatch, also where the step repeats itself */
-    bool trusts_folding;  /**< do not test whether rounding keeps ranks alike: nobody asks for it */
-    bool no_sharing; /**< estimate without what pipeline ranks take from each other on shared links,
-                        as ms_estimator_run does; likewise */
+    bool no_fold;    /**< simulate every rank, without one rank standing for others alike */
+    bool is_bounded; /**< simulate one rank of each pipeline rank, even if its ranks differ */
+    bool has_bounds; /**< with is_bounded: give bounds also where all ranks are alike; internal */
+    bool no_fast_forward; /**< simulate every microbatch, even if the step repeats itself */
+    bool trusts_folding;  /**< do not test whether rounding keeps ranks alike; internal */
+    bool no_sharing; /**< estimate without the bandwidth that pipeline ranks take from each other on
+                        shared links, as ms_estimator_run does; internal */
     unsigned operation_axes; /**< MS_AXIS_BIT of axes whose collectives are operations although
-                                granularity is `pass`; likewise */
+                                granularity is `pass`; internal */
     ms_solver solver;
 } ms_run_choice;
 
-/** What the user asked for on the command line. All strings are borrowed. */
+/** A workload and what the command line changes of it. All strings are borrowed. */
 typedef struct ms_job_request {
     const char *workload; /**< path of the workload file; where there is no file of that name, one
                              without '/' is the name of one in data_folder/workloads */
-    const char *text;     /**< the workload itself, which then stands in no file: `workload` is its
-                             name in messages, and its relative paths start there; NULL: none */
+    const char *text;     /**< the workload's text, if it comes from no file: `workload` is then its
+                             name in messages, and relative paths start at that name's folder; NULL:
+                             the file is read */
     const char *platform; /**< replaces the workload's platform file; NULL: as the workload says */
     const char *data_folder; /**< installed data: its `platforms` is searched last; may be NULL */
     const char *const *sets; /**< [set_count] overrides "key.path=value", applied in order */
@@ -67,31 +72,32 @@ typedef struct ms_job_request {
     ms_run_choice run;
 } ms_job_request;
 
-/** Member of an int field that the user left out: what is usual is decided by the rest. */
+/** Value of an int member whose key the user left out: its default depends on other keys. */
 enum { MS_SPEC_USUAL = -1 };
 
 /** Sequences per step at most: far above any run, and a count that fits into an int. */
 enum { MS_BATCH_MAX = 100000000 };
 
-/** The software that runs the job: whose choices stand below the workload's own keys. */
+/** The software that runs the job. Its profile holds choices for keys that the workload leaves
+ * out. */
 typedef struct ms_spec_framework {
     const char *name; /**< of its profile, as the user writes it; NULL: none */
-    bool is_none;     /**< the workload says `framework: none`: no profile fills its keys in */
+    bool is_none;     /**< the workload says `framework: none`: no profile is read */
     bool is_expanded; /**< the profile's choices are among the spec's own values, as they always are
                          after reading */
 } ms_spec_framework;
 
-/** The cluster: how it is named, and what it is. */
+/** The platform (cluster): its name and changes in the workload, and the loaded result. */
 typedef struct ms_spec_platform {
     const char *file; /**< name or path, as the user writes it; relative to the spec's folder if it
                          is a path */
     const ms_node *changes;     /**< mapping laid over the file; NULL: none */
-    const ms_platform *cluster; /**< what they make; shared by the specs derived from one */
+    const ms_platform *cluster; /**< the platform with the changes; specs derived from one another
+                                   share it */
     const ms_node *document;    /**< the effective platform as a tree */
     const char *text;           /**< the effective platform as YAML */
     const char *effective_text; /**< the platform's given keys with their values and origins */
-    const char
-        *sources_text; /**< the comments that stand behind these keys in the platform's files */
+    const char *sources_text;   /**< comments behind these keys in the platform's files */
 } ms_spec_platform;
 
 /** Sizes of the axes. */
@@ -111,8 +117,8 @@ typedef enum ms_sends { MS_SENDS_ASYNC, MS_SENDS_BLOCKING } ms_sends;
 /** Whether all ranks wait for the gradient's norm before they update, or each updates at once. */
 typedef enum ms_step_end { MS_STEP_END_SYNCHRONOUS, MS_STEP_END_POST_VALIDATION } ms_step_end;
 
-/** How layers are shared out over virtual stages: equally, or so that the slowest pipeline rank
- * takes least time. */
+/** How layers are shared out over virtual stages: equally, or so that the pipeline rank with most
+ * work has as little as possible. */
 typedef enum ms_partition_kind { MS_PARTITION_EVEN, MS_PARTITION_BALANCED } ms_partition_kind;
 
 /** Which stage has which layers. */
@@ -125,12 +131,12 @@ typedef struct ms_spec_partition {
 
 /** The pipeline schedule. */
 typedef struct ms_spec_schedule {
-    ms_schedule_kind kind; /**< MS_SCHEDULE_CUSTOM: the order stands in a file */
-    const char *csv;       /**< that file, relative to the spec's folder; NULL: a kind makes it */
-    int chunks;            /**< V; 0: the schedule's own */
+    ms_schedule_kind kind; /**< MS_SCHEDULE_CUSTOM: the order of passes is read from a file */
+    const char *csv;       /**< that file, relative to the spec's folder; NULL: the kind's order */
+    int chunks;            /**< virtual stages per rank V; 0: as the schedule's kind needs */
     int group;             /**< microbatches per group; 0: the number of pipeline ranks */
-    int slices;            /**< K, slices of a sequence, >= 1 */
-    bool is_reordered;
+    int slices;            /**< slices of a sequence K, >= 1 */
+    bool is_reordered;     /**< vhalf, vmin: passes are moved into earlier gaps */
     ms_pair_overlap overlap;
     int communication_sms; /**< held by communication while overlapped pairs run, >= 0 */
     ms_sends sends;
@@ -158,39 +164,38 @@ typedef struct ms_spec_precision {
 
 /** Where the host waits for its GPU, bits. */
 typedef enum ms_host_sync {
-    MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows one that the rank
-                             has sent and waits for */
+    MS_SYNC_MESSAGES = 1, /**< before every pass that needs a message, or follows a message that the
+                             rank has sent and waits for */
     MS_SYNC_NORM = 2,     /**< before the update, for the gradient's norm */
     MS_SYNC_KERNELS = 4,  /**< after every kernel, so that the launch adds to the kernel's time
                              (CUDA_LAUNCH_BLOCKING) */
     MS_SYNC_BATCH = 8,    /**< before every forward pass, for the sizes of its batch */
-    MS_SYNC_EXPERTS = 16, /**< in every forward pass of routed experts, for the copies of each */
+    MS_SYNC_EXPERTS = 16, /**< in every forward pass of routed experts, for the number of copies
+                             that each expert gets */
 } ms_host_sync;
 
 /** How the host of a rank launches its kernels, one after the other. */
 typedef struct ms_spec_host {
-    double launch_s;          /**< time per launch; 0: the host is never waited for [s] */
+    double launch_s;          /**< time per launch [s]; 0: the GPU never waits for the host */
     unsigned syncs;           /**< MS_SYNC_ bits */
     bool replaces_slow_nodes; /**< nodes that compute slower than others are found and replaced */
 } ms_spec_host;
 
-/** Whether a rank's host waits for its GPU before a pass. Messages are exchanged before all but
- * weights' gradients; the loader tells every forward pass of its batch.  has_messages: between
- * pipeline ranks. */
+/** Whether a rank's host waits for its GPU before a pass. Every pass but W needs messages; every
+ * forward pass needs the sizes of its batch.  has_messages: pipeline ranks exchange messages. */
 static inline bool ms_host_waits(const ms_spec_host *host, ms_pass pass, bool has_messages) {
     return ((host->syncs & MS_SYNC_MESSAGES) && has_messages && pass != MS_PASS_W) ||
            ((host->syncs & MS_SYNC_BATCH) && pass == MS_PASS_F);
 }
 
-/** How it is simulated. */
+/** How much is simulated, and in which detail. */
 typedef struct ms_spec_simulation {
     int steps; /**< optimizer steps, >= 1 */
     ms_fidelity fidelity;
     ms_granularity granularity;
 } ms_spec_simulation;
 
-/** Where a spec was read from: for messages and listings of its keys alone, nothing else may look
- * into it. */
+/** Origin of a spec, for messages and listings of its keys only: nothing else may read it. */
 typedef struct ms_spec_source {
     const char *path;    /**< the workload file; NULL: the spec comes from no file */
     const ms_node *root; /**< its tree with the overrides; NULL: faults name keys without a place */
@@ -201,33 +206,33 @@ typedef struct ms_spec_source {
     const char *data_folder;    /**< of the request; may be NULL */
 } ms_spec_source;
 
-/** A job. */
+/** A spec: the members are the sections of a workload file. */
 typedef struct ms_job_spec {
     const char *name; /**< name of the job; NULL: the name of its file */
     const char *description;
-    const char *folder; /**< where relative paths in it start; "." or a path without '/' at its end
-                         */
+    const char *folder; /**< at which relative paths in the spec start; without '/' at its end */
     ms_spec_framework framework;
     ms_spec_platform platform;
     ms_spec_mesh mesh;
     ms_rank_placement_choice placement;
-    ms_expert_axes experts; /**< ep 0: on the axes of `mesh` */
-    bool has_model;         /**< else given costs */
+    ms_expert_axes experts; /**< the experts' own mesh; ep 0: they use the axes of `mesh` */
+    bool has_model;         /**< `model` is set; else `costs` */
     ms_model model;         /**< with the sizes that follow from others filled in */
-    ms_given_costs costs;   /**< without a model */
+    ms_given_costs costs;   /**< given times in place of a model */
     ms_spec_schedule schedule;
     ms_spec_batch batch;
     ms_spec_precision precision;
-    ms_model_layout choices; /**< what the keys say of the layout as it stands; what follows from
-                                mesh, platform and the rest is 0 */
+    ms_model_layout choices; /**< members of the layout that keys give directly; members that follow
+                                from mesh, platform and other keys are 0 */
     bool allows_slow_tp;     /**< more tp ranks than GPUs that share the fast links are allowed */
-    int cp_overlap;          /**< 0, 1, or MS_SPEC_USUAL: a ring's blocks travel beside attention */
-    ms_words shard;          /**< axes that state is sharded over; count 0: all replicas */
-    int gather_stages;       /**< zero 3: whole stages gathered at a time, 0: layer by layer;
-                                MS_SPEC_USUAL: where a schedule file says so, else 0 */
+    int cp_overlap;          /**< whether a ring's blocks travel beside attention: 0, 1, or
+                                MS_SPEC_USUAL */
+    ms_words shard;          /**< axes that state is sharded over; count 0: all axes of replicas */
+    int gather_stages;       /**< ZeRO 3: the next so many whole stages are gathered; 0: layer by
+                                layer; MS_SPEC_USUAL: as a schedule file says, else 0 */
     int reduce;              /**< ms_reduce, or MS_SPEC_USUAL */
-    ms_coll_choices algorithms; /**< what collectives are laid out by */
-    ms_spec_host host;          /**< without a model nothing is launched */
+    ms_coll_choices algorithms; /**< algorithms of collectives, and communicators of messages */
+    ms_spec_host host;          /**< of no use without a model: nothing is launched */
     ms_spec_simulation simulation;
     ms_spec_source source;
 } ms_job_spec;
@@ -239,11 +244,11 @@ typedef struct ms_job_spec {
 ms_status ms_job_spec_read(const ms_job_request *request, ms_arena *arena, ms_diag *diag,
                            ms_job_spec *spec_out);
 
-/** Read what a framework's profile chooses, as the spec of a small model on one GPU, for who sets
- * sizes, mesh, batch and cluster by hand.
+/** Read a framework's choices, as the spec of a small model on one GPU, for callers that set sizes,
+ * mesh, batch and cluster by hand.
  *  name: of the profile.  data_folder: installed data, whose `workloads/frameworks` is searched
- * last.  *spec_out: in `arena`, it comes from no file; choices that need more ranks than one are
- * still there.  Returns as ms_job_spec_read. */
+ * last.  *spec_out: in `arena`, a spec that comes from no file; it has also the choices that need
+ * more than one rank.  Returns as ms_job_spec_read. */
 ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms_arena *arena,
                                    ms_diag *diag, ms_job_spec *spec_out);
 
@@ -254,9 +259,9 @@ ms_status ms_job_spec_of_framework(const char *name, const char *data_folder, ms
 ms_status ms_job_spec_override(const ms_job_spec *spec, const ms_words *sets, ms_arena *arena,
                                ms_diag *diag, ms_job_spec *spec_out);
 
-/** Read a workload once more with further overrides, as ms_job_spec_read would with these after
- * those of its request. ms_job_spec_override keeps the framework's choices as they are in the spec;
- * here they are made anew, for the sizes that the overrides give. The file is not opened again.
+/** Read a workload once more with further overrides, which come after those of its first request.
+ * Unlike in ms_job_spec_override, the framework's choices are made anew, for the sizes that the
+ * overrides give. The file is not opened again.
  *  spec: as ms_job_spec_read left it; its platform and its fidelity stay.  sets: "key.path=value",
  * applied in order.  *spec_out: comes from no file, in `arena`, and shares the platform. Returns
  * MS_OK; MS_E_INPUT or MS_E_USAGE, every fault reported; MS_E_IO; MS_E_NOMEM. */
@@ -299,10 +304,11 @@ int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name);
  * not point at what the file says. */
 ms_job_spec ms_job_spec_derive(const ms_job_spec *spec);
 
-/** A key that the user gave and that changes nothing in a job, as what it asks for is not there. */
+/** A key that the user gave and that changes nothing in a job, because the job does not have what
+ * the key asks for. */
 typedef struct ms_idle_key {
     const char *key; /**< dotted path of the key, such as "data_parallel.bucket" */
-    ms_mark mark;    /**< where it stands */
+    ms_mark mark;    /**< place of the key in its file */
     const char *why; /**< as the end of "changes nothing: ..." */
 } ms_idle_key;
 
@@ -312,8 +318,8 @@ typedef struct ms_idle_keys {
     int count;
 } ms_idle_keys;
 
-/** What tells a rank from others of its job: the place where slow GPUs and noise go. No key of a
- * workload sets it. */
+/** Factors by which a rank differs from others of its job, for slow GPUs, slow links and noise. No
+ * key of a workload sets them. */
 typedef struct ms_rank_properties {
     double compute_factor; /**< on the time of its computations and of its update, > 0 */
     double link_factor;    /**< on the time that bytes take on the links of its GPU, > 0 */
@@ -413,13 +419,14 @@ static inline bool ms_job_is_alone(const ms_job *job) {
  * MS_E_NOMEM.  O(actions). */
 ms_status ms_job_lay_out(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
 
-/** The first part of ms_job_lay_out, for who knows orders of passes already: all but the order,
- * what it says of the layout, and layers over stages.  *job_out: its program is empty.  Returns as
- * ms_job_lay_out.  O(axes), and O(GPUs) where ranks are placed. */
+/** The first part of ms_job_lay_out, for callers that know the order of passes already: all but the
+ * order, what follows from it in the layout, and layers over stages.  *job_out: its program is
+ * empty.  Returns as ms_job_lay_out.  O(axes), and O(GPUs) where ranks are placed. */
 ms_status ms_job_shape(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag, ms_job *job_out);
 
-/** Check early whether a model has layers for all virtual stages, for who tries many jobs: which
- * stages there are follows from pipeline ranks and `schedule.v`, unless a file holds the order.
+/** Check early whether a model has layers for all virtual stages, for searches that try many jobs.
+ * The number of stages follows from pipeline ranks and `schedule.v`; with a schedule file nothing
+ * is checked.
  *  job: as ms_job_shape left it.  Returns MS_OK; MS_E_INPUT for what ms_job_partition refuses
  * (reported).  O(1). */
 ms_status ms_job_check_layers(const ms_job *job, ms_diag *diag);
@@ -446,25 +453,27 @@ void ms_job_find_order_key(const ms_job *job, ms_job_order_key *key_out);
 /** Give a shape the order of another job with the same key, in place of ms_job_order.  O(1). */
 void ms_job_take_order(ms_job *job, const ms_job *other);
 
-/** Find, of the keys that stand in a job's file (not of their defaults), those that ask for
- * something which the job has no place for; none in a job that comes from no file.
+/** Find the keys in a job's file that change nothing, because the job does not have what they ask
+ * for (idle_keys.c); none in a job that comes from no file.
  *  job: with its costs.  *keys_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(actions). */
 ms_status ms_idle_keys_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                             ms_idle_keys *keys_out);
 
-/** Virtual stages that a partition gives no number of layers: all beside the given ends. */
+/** The open stages: virtual stages for which a partition gives no number of layers, that is, all
+ * but the first or last one where these are given. */
 typedef struct ms_open_stages {
     int first, count; /**< stages first .. first + count - 1; count < 0: a single stage's both ends
                          are given */
-    int layers;       /**< that are left for them; < 0: the ends have more than the model */
+    int layers;       /**< layers that are left for them; < 0: the ends have more than the model */
 } ms_open_stages;
 
 /** The open stages of a spec that does not list its layers stage by stage.
  *  stages: S, virtual stages, >= 1.  O(1). */
 ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages);
 
-/** How the host of a spec's ranks launches beside its GPU: given costs in no time, and not where it
- * waits for every kernel, whose times have it then. */
+/** How the hosts of a spec's ranks launch kernels while their GPUs run. Given costs are launched in
+ * no time. Nor is there a launch time where hosts wait for every kernel, as the kernels' times then
+ * include it. */
 static inline ms_spec_host ms_spec_host_of(const ms_job_spec *spec) {
     ms_spec_host host = spec->host;
     if (!spec->has_model || (host.syncs & MS_SYNC_KERNELS)) {
@@ -491,16 +500,17 @@ double ms_dtype_B(ms_dtype dtype);
 ms_status ms_spec_fault(const ms_job_spec *spec, ms_diag *diag, const char *key_path,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/** Diagnostics of layers that know of no files, told at the key they belong to. */
+/** Diagnostics for layers that know no files, whose messages are reported at a key of the spec. */
 typedef struct ms_key_diag {
-    ms_diag diag; /**< hand this one down */
-    ms_diag *to;
+    ms_diag diag; /**< for the layer to report to */
+    ms_diag *to;  /**< receives the messages */
     const ms_job_spec *spec;
-    const char *key_path;
+    const char *key_path; /**< key that the messages are about */
 } ms_key_diag;
 
-/** Start one.  What is reported to key_diag->diag goes on to `to`: with the key in front, unless it
- * has a place already.  All borrowed; key_diag stays where it is while it is in use. */
+/** Start diagnostics at a key.  What is reported to key_diag->diag goes on to `to`: with the key's
+ * place and path in front, unless the message names a place already.  All borrowed; key_diag must
+ * not move while it is in use. */
 void ms_key_diag_init(ms_key_diag *key_diag, const ms_job_spec *spec, const char *key_path,
                       ms_diag *to);
 

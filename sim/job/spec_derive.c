@@ -1,4 +1,5 @@
-/* Specs from specs. */
+/* Small functions on specs: a copy to change, axes of the mesh by name, and the stages whose
+ * numbers of layers are open. */
 #include <string.h>
 
 #include "job/spec.h"
@@ -9,6 +10,7 @@ ms_job_spec ms_job_spec_derive(const ms_job_spec *spec) {
     return derived;
 }
 
+/* Index of the axis `name` in a mesh; -1: the mesh has no such axis. */
 int ms_spec_axis(const ms_spec_mesh *mesh, const char *name) {
     for (int axis = 0; axis < mesh->axes; axis++) {
         if (strcmp(mesh->names[axis], name) == 0) {
@@ -23,6 +25,8 @@ int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name) {
     return axis < 0 ? 1 : mesh->sizes[axis];
 }
 
+/* The stages whose numbers of layers are open: all but the first and the last where these are
+ * given. */
 ms_open_stages ms_spec_open_stages(const ms_job_spec *spec, int stages) {
     const ms_spec_partition *given = &spec->schedule.partition;
     int first = given->first_stage_layers, last = given->last_stage_layers;

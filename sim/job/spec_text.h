@@ -1,10 +1,10 @@
-/* A workload file as its table fills it. */
+/* A workload file as its table fills it (ms_spec_text), and the tables of its parts. */
 #ifndef MS_SPEC_TEXT_H
 #define MS_SPEC_TEXT_H
 
 #include "job/spec.h"
 
-/* The spec, and what is read further before it is one. */
+/* The spec, and members that are read further by other readers before the spec has them. */
 typedef struct ms_spec_text {
     ms_job_spec spec;
     const char *schedule_kind; /* a name, or "csv:" and a path */

@@ -1,11 +1,12 @@
 /**
  * @file
- * What follows the last microbatch of a step, in the order in which every rank does it: gradients
- * are reduced, inside pipeline ranks and between those that hold the same stages, tied embeddings
- * between first and last stage; all ranks learn the norm of the world's gradient; they update; and
- * with a sharded optimizer the parameters are gathered.
+ * The end of a step: what follows the last microbatch, in the order in which every rank does it.
+ * Gradients are reduced, inside pipeline ranks and between pipeline ranks that hold the same
+ * stages; tied embeddings between first and last stage. All ranks learn the norm of the whole
+ * model's gradient. They update, and with a sharded optimizer they gather the parameters.
  *
- * The estimate and the lowering both go this way, so that a step ends alike in both.
+ * The estimate and the lowering both walk through it by ms_step_end_visit, so that a step ends in
+ * the same way in both.
  */
 #ifndef MESHSIM_STEP_END_H
 #define MESHSIM_STEP_END_H
@@ -21,7 +22,7 @@
 typedef struct ms_step_end_visitor {
     /** A collective in the groups of pipeline rank `p`. */
     ms_status (*group)(void *context, int p, const ms_segment *segment);
-    /** An all-reduce between two pipeline ranks, rank by rank. */
+    /** An all-reduce between pipeline ranks ends[0] and ends[1], rank by rank. size_B: [B]. */
     ms_status (*pair)(void *context, const int ends[2], ms_axis axis, double size_B);
     /** All ranks wait for each other and learn the norm.  NULL: nothing is called. */
     ms_status (*meet)(void *context);
@@ -36,7 +37,8 @@ typedef struct ms_step_end_visitor {
 ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
                             ms_diag *diag);
 
-/** Whether all ranks meet before they update: an update, or another step, follows. */
+/** Whether all ranks wait for each other before they update. They do not with post-validation, nor
+ * where neither an update nor another step follows. */
 bool ms_step_end_meets(const ms_job *job);
 
 #endif

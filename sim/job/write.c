@@ -3,13 +3,13 @@
 
 #include "job/internal.h"
 
-/* The `mesh` mapping: the size of every axis, and their order. */
+/* The `mesh` mapping as a table writes it: the size of every axis, and their order. */
 typedef struct mesh_text {
     int sizes[MS_MESH_AXES_MAX];
     ms_words order;
 } mesh_text;
 
-/* A table for the axes of one mesh.  fields: [MS_MESH_AXES_MAX + 2]. */
+/* Make the table of keys for the axes of one mesh. fields: [MS_MESH_AXES_MAX + 2]. */
 static void list_axes(const ms_spec_mesh *mesh, ms_field *fields) {
     int count = 0;
     for (; count < mesh->axes; count++) {
@@ -20,6 +20,7 @@ static void list_axes(const ms_spec_mesh *mesh, ms_field *fields) {
     fields[count] = (ms_field){.key = NULL};
 }
 
+/* Write the `mesh` mapping. Returns MS_OK; MS_E_NOMEM. */
 static ms_status write_mesh(const ms_spec_mesh *mesh, ms_arena *arena, ms_node **node_out) {
     ms_field fields[MS_MESH_AXES_MAX + 2];
     const char *names[MS_MESH_AXES_MAX];
@@ -61,12 +62,14 @@ static ms_status write_parts(const ms_job_spec *spec, ms_arena *arena, ms_spec_t
     return status;
 }
 
+/* The word of the algorithm of all-reduces. */
 static const char *all_reduce_text(const ms_job_spec *spec) {
     return ms_coll_algorithm_name(spec->algorithms.of[MS_COLL_ALL_REDUCE]);
 }
 
-/* `text` is the spec with those members that a workload file writes in another form: the kind of
- * the schedule, the algorithm of all-reduces, and mappings with tables of their own. */
+/* Write a spec as the tree of a workload file. `text` is the spec, with the members that a workload
+ * file has in another form: the schedule's kind, the algorithm of all-reduces, and mappings with
+ * tables of their own. */
 ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node **root_out) {
     const ms_spec_schedule *schedule = &spec->schedule;
     ms_spec_text text = {.spec = *spec, .all_reduce = all_reduce_text(spec)};
@@ -77,6 +80,7 @@ ms_status ms_spec_write_root(const ms_job_spec *spec, ms_arena *arena, ms_node *
     return status == MS_OK ? ms_config_write(MS_WORKLOAD_FIELDS, &text, arena, root_out) : status;
 }
 
+/* Append a spec as the text of a workload file. */
 ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out) {
     ms_arena scratch;
     ms_arena_init(&scratch);
@@ -90,6 +94,8 @@ ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out) {
     return status;
 }
 
+/* Check each key of a spec by its row in the tables. Mappings with readers of their own are checked
+ * for presence here; model and costs have checks of their own. */
 ms_status ms_spec_check_fields(const ms_job_spec *spec, ms_diag *diag) {
     static const ms_node PRESENT = {.type = MS_NODE_MAPPING};
     const char *kind = ms_schedule_kind_name(spec->schedule.kind);

@@ -1,5 +1,10 @@
-/* Attention proper: what lies between q, k, v and its output, fused or as products over the whole
- * score matrix, on a rank's share of the sequence or of the heads. */
+/* Attention proper (the attention core): what a rank computes and sends between q, k and v and the
+ * attention's output, in one layer of a pass. It is one fused kernel each way (FlashAttention,
+ * cuDNN), or batched products over the whole score matrix. A sequence may be cut in two ways. The
+ * cp ranks hold different tokens of it (context parallelism: by a ring, by all-gathers, or by
+ * all-to-alls that redistribute tokens to heads). And a schedule with splits runs slices of it one
+ * after the other, each in passes of its own. `part` and `parts` are MS_PART_ bits; the builder
+ * collects what is added. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,14 +12,16 @@
 #include "model/attention_casts.h"
 #include "model/fused_attention.h"
 
-/* A piece of attention: rows of queries against keys. The queries of a slice of a sequence see the
- * keys of the parts before it and, under the causal mask, half of its own. */
+/* One call of an attention kernel on a rank: rows of queries against keys. Under the causal mask
+ * the queries of a slice attend to all keys of the slices before it and, on average, to half of its
+ * own. */
 typedef struct attention_work {
     const ms_core *core;
     double heads, kv_heads;
     double queries; /* per sequence on this rank */
-    double keys;    /* per sequence that they meet */
-    double share;   /* of queries x whole sequence, before the causal mask */
+    double keys;    /* per sequence, of which the queries attend to some */
+    double share;   /* of all pairs of `queries` and the keys of the whole sequence: those that the
+                       call covers, before the causal mask halves them */
 } attention_work;
 
 /* Sliding window of the layer that is being added [tokens]; 0: none. */
@@ -22,26 +29,30 @@ static int window_of(const ms_cost_builder *builder) {
     return ms_layer_window(builder->model, builder->product.layer);
 }
 
-/* Rows of queries of all heads, counted in full ones: of a causal problem half; a ring's later
- * steps do half the queries or half the keys, all in full; a slice's rows lack half of its own
- * keys.
- */
+/* Query rows of a call on this rank, over all sequences and heads, counted in full rows: the pairs
+ * of a query and a key that the masks leave, divided by the pairs of a row that attends to all
+ * `keys` (or to a whole window). A causal sequence has half as many full rows as queries. So has
+ * every step of a ring: a later one has half of the queries against all keys, or all queries
+ * against half of the keys. The rows of a slice lack half of the slice's own keys. */
 static double full_rows(const ms_cost_builder *builder, const attention_work *work) {
     double pairs = work->queries * builder->shard.sequence * work->share / 2;
     int window = window_of(builder);
-    bool has_window = window > 0 && work->share < 1; /* a full row is as long */
+    /* a window makes a full row shorter, unless it is as long as the sequence (share 1) */
+    bool has_window = window > 0 && work->share < 1;
     double row = has_window ? fmin(window, work->keys) : work->keys;
     return builder->shard.batch * work->heads * pairs / row;
 }
 
-/* Columns of keys of all heads, counted in full ones, for the backward kernel, whose blocks are of
- * keys; a slice has more keys than queries. */
+/* Key columns of a call on this rank, over all sequences and heads, counted in columns that all
+ * queries attend to: the work of the backward kernel, which goes through blocks of keys. A slice
+ * has more keys than queries; in other calls the two numbers are taken as equal. */
 static double full_columns(const ms_cost_builder *builder, const attention_work *work) {
     double keys_per_query = builder->shard.slice.count > 1 ? work->keys / work->queries : 1;
     return full_rows(builder, work) * keys_per_query;
 }
 
-/* A piece as a fused kernel has it: forward rows of queries, backward columns of keys. */
+/* The size of a call for ms_fused_attention_efficiency: rows of queries in the forward pass,
+ * columns of keys in the backward pass. */
 static ms_attention_shape shape_of(const ms_cost_builder *builder, const attention_work *work,
                                    bool is_backward) {
     double pairs = work->queries * builder->shard.sequence * work->share / 2;
@@ -52,6 +63,10 @@ static ms_attention_shape shape_of(const ms_cost_builder *builder, const attenti
                                 .value_dim = work->core->value_dim};
 }
 
+/* Write the label of a call for the kernel table into text [size], such as "b1 s4096 k8192 a32 kv8
+ * d128": sequences, queries and (where they differ) keys per sequence, query heads, key and value
+ * heads, size of a head. A ring's step has the part of the square that it covers behind the queries
+ * ("s4096/4"), a windowed layer its window ("w1024"). An outline lists no kernels and gets "". */
 static void name_shape(const ms_cost_builder *builder, const attention_work *work, char *text,
                        size_t size) {
     const ms_shard *shard = &builder->shard;
@@ -62,8 +77,7 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
     int used = snprintf(text, size, "b%.0f s%.0f", shard->batch, work->queries);
     if (work->queries != work->keys) {
         used += snprintf(text + used, size - (size_t)used, " k%.0f", work->keys);
-    } else if (shard->cp > 1 &&
-               work->queries < shard->sequence) { /* each step is a piece of the same square */
+    } else if (shard->cp > 1 && work->queries < shard->sequence) { /* one step of a ring */
         used += snprintf(text + used, size - (size_t)used, "/%.0f", 1 / work->share);
     }
     int window = window_of(builder);
@@ -77,8 +91,9 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
     }
 }
 
-/* Traffic of a fused kernel: forward q, k and v in and the result out; backward these and the
- * result's gradient in, and the gradients of q, k and v out. */
+/* HBM traffic of a fused kernel over all sequences of the microbatch [B]. Forward: q, k and v in,
+ * the result out. Backward: these four and the result's gradient in, the gradients of q, k and v
+ * out. */
 static double flash_bytes(const ms_cost_builder *builder, const attention_work *work,
                           bool is_backward) {
     const ms_core *core = work->core;
@@ -88,19 +103,20 @@ static double flash_bytes(const ms_cost_builder *builder, const attention_work *
     bool is_fp8 = ms_has_fp8_attention(builder, is_backward);
     double in_B = is_fp8 ? ms_quantized_B(builder) : builder->shard.element_B;
     double out_B = is_fp8 ? ms_attention_result_B(builder) : builder->shard.element_B;
-    double sum_B = is_backward ? (operands + result) * in_B + (result + operands) * out_B
-                               : operands * in_B + result * out_B;
-    return builder->shard.batch * sum_B;
+    double sequence_B = is_backward ? (operands + result) * in_B + (result + operands) * out_B
+                                    : operands * in_B + result * out_B;
+    return builder->shard.batch * sequence_B;
 }
 
-/* Fused attention.  A causal mask lets it skip half of the score matrix. Forward it computes two
- * products, of query and of value width, backward three of query and two of value width.
- * Source: Dao, FlashAttention-2, arXiv:2307.08691, section 4.1 (causal: divided by 2; backward: 2.5
- * times forward), algorithm 2 for the widths. */
+/* FLOP, bytes and efficiency of one fused attention call. A causal mask lets the kernel skip half
+ * of the score matrix. Forward it computes two products, one of query width and one of value width;
+ * backward three of query width and two of value width. Source: Dao, FlashAttention-2,
+ * arXiv:2307.08691, section 4.1 (causal: divided by 2; backward: 2.5 times forward), algorithm 2
+ * for the widths. */
 static ms_fused_work flash_work(const ms_cost_builder *builder, const attention_work *work,
                                 bool is_backward) {
     double query = work->core->query_dim, value = work->core->value_dim;
-    /* a product over all scores is 2 q s d; half of them are masked */
+    /* a product over all scores is 2 q s d FLOP (q queries, s keys, width d); half are masked */
     double scores =
         builder->shard.batch * work->heads * work->queries * builder->shard.sequence * work->share;
     double widths = is_backward ? 3 * query + 2 * value : query + value;
@@ -110,12 +126,16 @@ static ms_fused_work flash_work(const ms_cost_builder *builder, const attention_
                                builder, shape_of(builder, work, is_backward), is_backward)};
 }
 
-/* Attention of whole sequences as a measured table has it. */
+/* A fused attention call without its sizes, for flash_curve_s: the GPU type and element sizes
+ * (builder), and the direction. */
 typedef struct flash_curve {
     const ms_cost_builder *builder;
     bool is_backward;
 } flash_curve;
 
+/* Time of fused attention over whole causal sequences by the cost model [s]; ms_measured_ratio
+ * compares it with measured times. context: a flash_curve. sizes: [6] sequences, tokens per
+ * sequence, query heads, key and value heads, size of a head's query, size of a head's value. */
 static double flash_curve_s(const void *context, const double *sizes) {
     const flash_curve *curve = context;
     ms_cost_builder builder = *curve->builder;
@@ -133,6 +153,8 @@ static double flash_curve_s(const void *context, const double *sizes) {
     return ms_work_time_s(builder.gpu, &work, NULL);
 }
 
+/* Time of a fused attention call by the cost model, without a job [s]: bf16, the GPU type's own
+ * kernel, no context parallelism, no slices. */
 double ms_attention_time_s(const ms_gpu_type *gpu, const double *sizes, bool is_backward) {
     enum { HALF_B = 2 };
     const ms_model model = {.attention = MS_ATTENTION_FUSED};
@@ -146,7 +168,8 @@ double ms_attention_time_s(const ms_gpu_type *gpu, const double *sizes, bool is_
     return flash_curve_s(&curve, sizes);
 }
 
-/* Pieces of a sequence, and products in fp8, are no kernels that a table has. */
+/* Measured time of a call over its time by the cost model; 0: no measurement applies. Tables of GPU
+ * types hold calls over whole sequences in 16 bits: neither parts of sequences nor fp8. */
 static double measured_flash(const ms_cost_builder *builder, const attention_work *work,
                              bool is_backward) {
     const flash_curve curve = {.builder = builder, .is_backward = is_backward};
@@ -163,6 +186,7 @@ static double measured_flash(const ms_cost_builder *builder, const attention_wor
                              sizes, flash_curve_s, &curve);
 }
 
+/* Add one fused attention kernel, forward or backward, with its label and its measured ratio. */
 static void add_flash_part(ms_cost_builder *builder, const attention_work *work, bool is_backward) {
     char shape[96];
     name_shape(builder, work, shape, sizeof shape);
@@ -176,6 +200,8 @@ static void add_flash_part(ms_cost_builder *builder, const attention_work *work,
     ms_cost_fused(builder, is_backward ? "attention_backward" : "attention", fused);
 }
 
+/* Add fused attention for `parts`: the casts to fp8 before each kernel, the kernel, and the casts
+ * back behind it. MS_PART_WEIGHT adds nothing, as attention has no weights. */
 static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
     for (int is_backward = 0; is_backward < 2; is_backward++) {
         if (parts & (is_backward ? MS_PART_INPUT : MS_PART_FORWARD)) {
@@ -186,22 +212,24 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
     }
 }
 
-/* Megatron-LM's softmax works on four rows of scores at a time, of as many sequences and heads, and
- * leaves the others, and scores in fp32, to PyTorch's operations.
- * Source: Megatron-LM, megatron.model.fused_softmax (is_kernel_available: sequences times heads
- * of a rank a multiple of 4; input_in_float16). */
+/* The softmax that unfused attention runs. batch: sequences times heads on the rank [count].
+ * Megatron-LM's fused kernel needs 16 bits and a batch that is a multiple of 4; elsewhere its model
+ * runs PyTorch's operations in fp32. Source: Megatron-LM, megatron.model.fused_softmax
+ * (is_kernel_available: sequences times heads of a rank a multiple of 4; input_in_float16). */
 static ms_work softmax_of(const ms_cost_builder *builder, double batch) {
-    bool is_odd = fmod(batch, 4) != 0 || ms_is_single(&builder->shard);
-    bool is_left = builder->model->kernels == MS_KERNELS_FUSED && is_odd;
-    return is_left ? MS_WORK_WIDE_SOFTMAX : MS_WORK_SOFTMAX;
+    bool is_unfit = fmod(batch, 4) != 0 || ms_is_single(&builder->shard);
+    bool falls_back = builder->model->kernels == MS_KERNELS_FUSED && is_unfit;
+    return falls_back ? MS_WORK_WIDE_SOFTMAX : MS_WORK_SOFTMAX;
 }
 
-/* Attention by batched products over the full score matrix, in a slice of a sequence up to its last
- * key. Linear biases (ALiBi) are written into the matrix, and read when the product adds to it;
- * they have no gradient. Fused kernels make them from a slope per head on the way, without traffic.
- * Source: bigscience-workshop/Megatron-DeepSpeed, ParallelAttention.forward (baddbmm onto the
- * biases, which PyTorch copies to the result first); Press et al. 2021, arXiv:2108.12409. */
-static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
+/* Add unfused attention: batched products over the full score matrix (in a slice of a sequence, up
+ * to the slice's last key), with softmax and dropout as kernels between them. Linear biases (ALiBi)
+ * are written into the matrix and read when the product adds to it; they have no gradient. Fused
+ * kernels compute these biases from a slope per head, without traffic. Source:
+ * bigscience-workshop/Megatron-DeepSpeed, ParallelAttention.forward (baddbmm onto the biases, which
+ * PyTorch copies to the result first); Press et al. 2021, arXiv:2108.12409. */
+static void add_unfused(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
+    /* queries and keys per sequence, sizes of a head's query and value; products per kernel */
     double q = work->queries, k = work->keys, d = work->core->query_dim, v = work->core->value_dim;
     double batch = builder->shard.batch * work->heads;
     double scores = batch * q * k, e = builder->shard.element_B;
@@ -217,7 +245,8 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
         }
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, v, k, batch});
-        ms_cost_memory(builder, "attention_transpose", out_B); /* heads back beside each other */
+        /* from [sequences * heads][queries] to the heads of a token side by side */
+        ms_cost_memory(builder, "attention_transpose", out_B);
     }
     if (parts & MS_PART_INPUT) {
         ms_cost_memory(builder, "attention_transpose", out_B);
@@ -229,22 +258,27 @@ static void add_plain(ms_cost_builder *builder, unsigned parts, const attention_
         ms_cost_passes(builder, "softmax_backward", softmax_of(builder, batch), true, scores);
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
-        /* dq, dk and dv are copied into one matrix; with slices, only those of the slice's own
-         * tokens */
+        /* dQ, dK and dV are copied into one matrix. With slices it holds the slice's own tokens: dK
+         * and dV of earlier tokens wait for the backward passes of their slices */
         double own = builder->shard.slice.count > 1 ? q : k;
         double widths = work->heads * d * q + work->kv_heads * (d + v) * own;
         ms_cost_memory(builder, "qkv_concat", 2 * builder->shard.batch * widths * e);
     }
 }
 
+/* Add one call of the model's attention: its fused kernel, or unfused products. */
 static void add_attention(ms_cost_builder *builder, unsigned parts, const attention_work *work) {
     if (builder->model->attention != MS_ATTENTION_UNFUSED) {
         add_flash(builder, parts, work);
     } else {
-        add_plain(builder, parts, work);
+        add_unfused(builder, parts, work);
     }
 }
 
+/* The call that covers all queries of the rank and all keys that its slice may attend to. A query
+ * of slice i of K attends to the keys of i slices and, on average, to half of its own slice: (i +
+ * 1/2) / K of the sequence. `share` is twice that, as readers of it halve it for the causal
+ * mask. */
 static attention_work whole_work(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     return (attention_work){.core = core,
@@ -256,21 +290,27 @@ static attention_work whole_work(const ms_cost_builder *builder, const ms_core *
                                      ms_window_share(window_of(builder), shard->sequence)};
 }
 
-static int exchange(ms_cost_builder *builder, ms_coll_kind kind, double bytes, bool is_async) {
+/* Add a collective over the cp group. bytes: full buffer [B]. Returns the number to wait for it by,
+ * as ms_cost_communicate does. */
+static int add_cp_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes,
+                             bool is_async) {
     return ms_cost_communicate(
         builder,
         &(ms_comm){.axis = MS_AXIS_CP, .kind = kind, .bytes = bytes, .is_async = is_async});
 }
 
-/* Bytes of a token's keys and values on one rank, for the rank's share of the sequence. */
+/* Bytes of a block: the keys and values of the rank's own tokens as cp ranks exchange them, with
+ * latent attention the latents that they are made from [B]. */
 static double block_B(const ms_cost_builder *builder, const ms_core *core) {
     return builder->shard.tokens * core->shared_width * builder->shard.element_B;
 }
 
-/* Go on once `tokens` tokens of other ranks are there (after: as of ms_cost_compute_after): make
- * keys and values from what stands for them, in a backward pass anew, as they are not kept. */
-static void receive(ms_cost_builder *builder, unsigned part, const ms_core *core, double tokens,
-                    int after) {
+/* Open the computation on `tokens` tokens that other cp ranks have sent. after: the collective that
+ * brings them, as for ms_cost_compute_after. With latent attention (core->expand) it begins with
+ * the products that make keys and values from the received latents. In a backward pass these
+ * products are recomputation, because the expanded keys and values are not kept. */
+static void begin_on_received(ms_cost_builder *builder, unsigned part, const ms_core *core,
+                              double tokens, int after) {
     bool was_recompute = builder->is_recompute;
     builder->is_recompute = was_recompute || (core->expand != NULL && part == MS_PART_INPUT);
     ms_cost_compute_after(builder, after);
@@ -281,33 +321,39 @@ static void receive(ms_cost_builder *builder, unsigned part, const ms_core *core
     ms_cost_compute(builder);
 }
 
-/* Take the gradients of keys and values of `tokens` received tokens back to what stands for them.
- * Only that travels on, so the weights' gradients are made here too, also in a pass that leaves
- * others to a later one: no rank ever holds a token's gradients of all queries. The ranks' sums are
- * added up where replicas reduce gradients, which context-parallel ranks are. */
-static void give_back(ms_cost_builder *builder, unsigned part, const ms_core *core, double tokens) {
+/* Add the backward pass of these products: from the gradients of the keys and values of `tokens`
+ * received tokens to the gradients of their latents, which alone travel on. The products' weight
+ * gradients are computed here too, even in a pass (I) that leaves other weight gradients to a later
+ * pass, because no rank ever holds the gradients of a token's keys and values from all queries.
+ * Each cp rank so has a partial sum; the reduction over the replicas, which includes cp, adds them
+ * up. */
+static void add_latent_gradients(ms_cost_builder *builder, unsigned part, const ms_core *core,
+                                 double tokens) {
     if (core->expand != NULL && part == MS_PART_INPUT) {
         core->expand(builder, MS_PART_INPUT | MS_PART_WEIGHT, tokens);
     }
 }
 
-/* A kernel that reads and writes so many rows of a width for each of the rank's tokens. */
+/* Add a memory-bound kernel that reads or writes `rows` vectors of `width` elements for each of the
+ * rank's tokens. */
 static void add_rows(ms_cost_builder *builder, const char *name, double rows, double width) {
     ms_cost_memory(builder, name, rows * builder->shard.tokens * width * builder->shard.element_B);
 }
 
-/* Sum of partial results of a ring's steps: both in, one out. */
+/* Add the kernel that adds the partial result of a ring's step to the sum: two vectors in, one
+ * out. */
 static void add_merge(ms_cost_builder *builder, const char *name, double width) {
     add_rows(builder, name, 3, width);
 }
 
-/* What a ring's kernels move beside the attention of a step, on the rank that does all of it in
- * full. Keys and values are packed into the buffer that travels, and so are their gradients of each
- * step; the first step's are copied where the others' are added. The result is a sum over all steps
- * from zeros on, as the first step's share of it is known with the others only; the queries'
- * gradient begins as a copy.
- * Source: Transformer Engine, transformer_engine.pytorch.attention (AttnFuncWithCP,
- * flash_attn_fwd_out_correction). */
+/* Add the kernels that copy and sum tensors in one step of a ring, beside the attention kernel.
+ * step: 0-based. In a later step some ranks handle half of the queries or of the keys; the costs
+ * are those of a rank that handles all of them. Keys and values are packed into the buffer that is
+ * sent, and so are the gradients of each backward step. The gradients of the first step are copied
+ * to where those of the others are added. The forward result is a sum over all steps that starts
+ * from zeros, because the softmax's weight of the first step is known with the other steps only.
+ * The gradient of the queries starts as a copy. Source: Transformer Engine,
+ * transformer_engine.pytorch.attention (AttnFuncWithCP, flash_attn_fwd_out_correction). */
 static void add_ring_copies(ms_cost_builder *builder, const ms_core *core, bool is_forward,
                             int step) {
     double queries = core->heads * core->query_dim, results = core->heads * core->value_dim;
@@ -330,13 +376,13 @@ static void add_ring_copies(ms_cost_builder *builder, const ms_core *core, bool 
     }
 }
 
-/* Blocks of keys and values travel around the ring; each rank attends to the one it holds while the
- * next one arrives. A rank holds one early and one late part of the sequence (zig-zag), so under a
- * causal mask every step of every rank is the same 1/cp of its work: with parts of c tokens the
- * first one is c^2/2 + c^2 + c^2/2, a later one 2c early keys against c late queries or the other
- * way round. Backward the gradients of keys and values follow their block and end at its owner,
- * cp - 1 hops as the block itself.
- * Source: Liu et al. 2023, arXiv:2310.01889, section 3 (ring); Dubey et al. 2024,
+/* Add ring attention. Blocks of keys and values travel around the ring, and each rank attends to
+ * the block that it holds while the next one arrives. A rank holds one early and one late part of
+ * the sequence (zig-zag), so that under a causal mask every step of every rank is the same 1/cp of
+ * its work: with parts of c tokens the first step has c^2/2 + c^2 + c^2/2 pairs; a later one has 2c
+ * keys against c late queries, or c early keys against 2c queries. In the backward pass the
+ * gradients of keys and values follow their block and end at its owner, after cp - 1 hops like the
+ * block itself. Source: Liu et al. 2023, arXiv:2310.01889, section 3 (ring); Dubey et al. 2024,
  * arXiv:2407.21783, section 3.3.2 (2 cp parts); hops derived here. */
 static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *core) {
     int steps = (int)builder->shard.cp;
@@ -350,22 +396,23 @@ static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *cor
     for (int step = 0; step < steps; step++) {
         double sent_B = step < steps - 1 ? kv_B : 0;
         if (!is_forward && step > 0) {
-            sent_B += kv_B; /* gradients of the step before */
+            sent_B += kv_B; /* the gradients of the block of the previous step */
         }
-        int next = exchange(builder, MS_COLL_RING_SHIFT, sent_B, is_async);
+        int next = add_cp_collective(builder, MS_COLL_RING_SHIFT, sent_B, is_async);
         if (step > 0) {
-            receive(builder, part, core, builder->shard.tokens, arriving);
+            begin_on_received(builder, part, core, builder->shard.tokens, arriving);
         } else {
-            ms_cost_compute(builder); /* its own block, of which keys and values are there */
+            ms_cost_compute(builder); /* the rank's own block, whose keys and values it has made */
         }
         add_flash(builder, part, &work);
         if (step > 0) {
-            give_back(builder, part, core, builder->shard.tokens);
+            add_latent_gradients(builder, part, core, builder->shard.tokens);
         }
         add_ring_copies(builder, core, is_forward, step);
         arriving = next;
     }
-    if (!is_forward) { /* gradients are home; each step's were added to those that came along */
+    if (!is_forward) { /* the block's gradients are back at its owner; on their way each step but
+                          the first has added its own gradients to the received sums */
         ms_cost_compute_after(builder, arriving);
         for (int step = 1; step < steps; step++) {
             add_merge(builder, "kv_gradient_merge", core->shared_width);
@@ -373,30 +420,32 @@ static void add_ring(ms_cost_builder *builder, unsigned part, const ms_core *cor
     }
 }
 
-/* Keys and values of the whole sequence on every rank, for its own queries (an early and a late
- * part); gathered again backward instead of kept. Where latents stand for them, those of the rank's
- * own tokens are made with the others' in one product.
- * Source: Dubey et al. 2024, arXiv:2407.21783, section 3.3.2. */
+/* Add attention with gathered keys: every cp rank gathers the keys and values of the whole sequence
+ * for its own queries (an early and a late part). The backward pass gathers them again, as they are
+ * not kept, and reduce-scatters their gradients. With latent attention the latents are gathered,
+ * and the keys and values of all tokens are made from them in one product. Source: Dubey et al.
+ * 2024, arXiv:2407.21783, section 3.3.2. */
 static void add_gathered(ms_cost_builder *builder, unsigned part, const ms_core *core) {
     double cp = builder->shard.cp, whole_B = cp * block_B(builder, core);
     attention_work work = whole_work(builder, core);
-    exchange(builder, MS_COLL_ALL_GATHER, whole_B, false);
-    receive(builder, part, core, cp * builder->shard.tokens, 0);
+    add_cp_collective(builder, MS_COLL_ALL_GATHER, whole_B, false);
+    begin_on_received(builder, part, core, cp * builder->shard.tokens, 0);
     add_attention(builder, part, &work);
-    give_back(builder, part, core, cp * builder->shard.tokens);
+    add_latent_gradients(builder, part, core, cp * builder->shard.tokens);
     if (part == MS_PART_INPUT) {
-        exchange(builder, MS_COLL_REDUCE_SCATTER, whole_B, false);
+        add_cp_collective(builder, MS_COLL_REDUCE_SCATTER, whole_B, false);
         ms_cost_compute(builder);
     }
 }
 
-/* Columns of q, k and v that a rank sends when an all-to-all redistributes them from tokens to
- * heads (DeepSpeed Ulysses). Key and value heads that are fewer than the ranks are copied before.
- */
+/* Elements per token of q, k and v that a rank sends when an all-to-all redistributes them from
+ * tokens to heads (DeepSpeed Ulysses). Where there are fewer key and value heads than cp ranks they
+ * are copied first, so that every rank gets one. */
 typedef struct exchanged_widths {
     double query, key, value;
 } exchanged_widths;
 
+/* The widths of a redistribution of q, k and v. */
 static exchanged_widths exchanged_of(const ms_cost_builder *builder, const ms_core *core) {
     double kv_heads = fmax(core->kv_heads, builder->shard.cp);
     return (exchanged_widths){.query = core->heads * core->query_dim,
@@ -404,8 +453,9 @@ static exchanged_widths exchanged_of(const ms_cost_builder *builder, const ms_co
                               .value = kv_heads * core->value_dim};
 }
 
-/* Columns of q, k and v that a backward pass makes anew and has to redistribute again: where the
- * whole core is repeated, its repetition redistributes all of them itself. */
+/* The widths of those of q, k and v that a backward pass recomputes and so has to redistribute once
+ * more. Selective recomputation is not counted here: it repeats the whole core, and that repetition
+ * adds its own all-to-alls. */
 static exchanged_widths exchanged_again(const ms_cost_builder *builder, const ms_core *core) {
     unsigned repeated = builder->layout->recompute_parts;
     bool has_all = repeated & MS_RECOMPUTE_LATENT_UP;
@@ -416,15 +466,18 @@ static exchanged_widths exchanged_again(const ms_cost_builder *builder, const ms
                               .value = has_all ? width.value : 0};
 }
 
+/* Add the all-to-alls of q, k and v, and open the computation behind them. */
 static void exchange_heads(ms_cost_builder *builder, exchanged_widths width) {
     double row_B = builder->shard.tokens * builder->shard.element_B;
-    exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.query, false);
-    exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.key, false);
-    exchange(builder, MS_COLL_ALL_TO_ALL, row_B * width.value, false);
+    add_cp_collective(builder, MS_COLL_ALL_TO_ALL, row_B * width.query, false);
+    add_cp_collective(builder, MS_COLL_ALL_TO_ALL, row_B * width.key, false);
+    add_cp_collective(builder, MS_COLL_ALL_TO_ALL, row_B * width.value, false);
     ms_cost_compute(builder);
 }
 
-/* Tokens against heads: every rank gets whole sequences of 1/cp of the heads.
+/* Add attention with tokens redistributed to heads: after all-to-alls of q, k and v every rank has
+ * whole sequences of 1/cp of the heads; a fourth all-to-all takes the result back to tokens.
+ * Backward the result's gradient is redistributed first, and the gradients of q, k and v last.
  * Source: Jacobs et al. 2023, arXiv:2309.14509, section 3 (four all-to-alls). */
 static void add_all_to_all(ms_cost_builder *builder, unsigned part, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
@@ -437,14 +490,14 @@ static void add_all_to_all(ms_cost_builder *builder, unsigned part, const ms_cor
         if (builder->repeated != 0 && builder->layout->recompute != MS_RECOMPUTE_SELECTIVE) {
             exchange_heads(builder, exchanged_again(builder, core));
         }
-        exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
+        add_cp_collective(builder, MS_COLL_ALL_TO_ALL, out_B, false);
         ms_cost_compute(builder);
         add_attention(builder, part, &work);
     }
     exchange_heads(builder, exchanged_of(builder, core));
     if (part == MS_PART_FORWARD) {
         add_attention(builder, part, &work);
-        exchange(builder, MS_COLL_ALL_TO_ALL, out_B, false);
+        add_cp_collective(builder, MS_COLL_ALL_TO_ALL, out_B, false);
         ms_cost_compute(builder);
     }
 }
@@ -453,8 +506,10 @@ double ms_core_key_value_B(const ms_cost_builder *builder, const ms_core *core, 
     return tokens * core->kv_heads * (core->query_dim + core->value_dim) * builder->shard.element_B;
 }
 
-/* Parts go backwards from the last one, and each adds the gradients of all keys and values it has
- * seen to those of the parts behind it: both in, the sum out. */
+/* Add the kernel that sums gradients of keys and values over slices. Backward passes run from the
+ * last slice to the first. Each but the last adds the gradients of all keys and values that it has
+ * attended to (those of earlier slices included) to the gradients that later slices have left: two
+ * in, the sum out. */
 static void add_key_value_sum(ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     if (shard->slice.index < shard->slice.count - 1) {
@@ -463,6 +518,8 @@ static void add_key_value_sum(ms_cost_builder *builder, const ms_core *core) {
     }
 }
 
+/* Add one part of the core, MS_PART_FORWARD or MS_PART_INPUT, with the job's kind of context
+ * parallelism, if any. */
 static void add_part(ms_cost_builder *builder, unsigned part, const ms_core *core) {
     if (builder->shard.cp <= 1) {
         attention_work work = whole_work(builder, core);
@@ -486,6 +543,8 @@ static void add_part(ms_cost_builder *builder, unsigned part, const ms_core *cor
     }
 }
 
+/* Add the attention core of a layer for `parts`. Selective recomputation repeats the core's forward
+ * part before its backward part, in segments of their own, which are marked as recomputation. */
 void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core) {
     if (parts & MS_PART_FORWARD) {
         add_part(builder, MS_PART_FORWARD, core);
@@ -503,11 +562,12 @@ void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core)
     add_part(builder, MS_PART_INPUT, core);
 }
 
-/* Bytes kept where tokens are redistributed to heads: q, k and v wait for the backward pass as they
- * arrived, with the copies of fewer key and value heads; and fused attention's output is kept a
- * second time, for its own backward pass.
- * Source: DeepSpeed, deepspeed/sequence/layer.py (attention between all-to-alls keeps its inputs
- * and its output, the output product its own input). */
+/* Bytes that all-to-all context parallelism keeps on top of q, k, v and the result of the rank's
+ * own tokens [B]. The redistributed q, k and v wait for the backward pass, so copies of key and
+ * value heads are kept too, unless they are recomputed. Fused attention's result is kept a second
+ * time, before the all-to-all, for the attention's own backward pass. Source: DeepSpeed,
+ * deepspeed/sequence/layer.py (attention between all-to-alls keeps its inputs and its output, the
+ * output product its own input). */
 static double kept_exchanged_B(const ms_cost_builder *builder, const ms_core *core) {
     if (builder->shard.cp <= 1 || builder->layout->cp_kind != MS_CP_ALL_TO_ALL) {
         return 0;
@@ -520,8 +580,8 @@ static double kept_exchanged_B(const ms_cost_builder *builder, const ms_core *co
     return builder->shard.tokens * (keys + values + out) * builder->shard.element_B;
 }
 
-/* Bytes of the buffers of the redistribution: the widest tensor as it left and as it arrives, and
- * the tensors that are redistributed again for the backward pass. */
+/* Bytes of the buffers of all-to-alls during a pass [B]: the widest tensor before and after its
+ * redistribution, and the tensors that are redistributed again in the backward pass. */
 static double exchange_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     bool is_repeated = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
     exchanged_widths again =
@@ -531,8 +591,9 @@ static double exchange_buffer_B(const ms_cost_builder *builder, const ms_core *c
            builder->shard.element_B;
 }
 
-/* Full matrix: the softmax's result, and with dropout its mask and its result, per head and key.
- * Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
+/* Bytes that the attention core keeps for its backward pass besides q, k, v and its output [B].
+ * Unfused: the softmax's result for every head, query and key, with dropout also the mask (1 byte)
+ * and the dropout's result. Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     double exchanged_B = kept_exchanged_B(builder, core);
@@ -543,10 +604,14 @@ double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core)
     return exchanged_B + shard->tokens * (per_score * core->heads * shard->slice.keys);
 }
 
+/* Bytes of the core's buffers during a pass [B]. With slices: the gradients of all keys and values
+ * that the slice has attended to. With cp: the exchanged keys and values or their latents, what is
+ * made from these, and their gradients. */
 double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
-    if (shard->slice.count > 1) { /* the last slice needs no buffer for the gradients of the other
-                                     slices' keys and values, which are in place already */
+    if (shard->slice.count > 1) {
+        /* the last slice runs backward first: there are no sums yet, so it writes its gradients of
+         * earlier slices' keys and values in place (memory.c counts them: waiting_gradients_B) */
         bool is_last = shard->slice.index == shard->slice.count - 1;
         return ms_core_key_value_B(builder, core,
                                    is_last ? shard->tokens : shard->batch * shard->slice.keys);
@@ -555,16 +620,16 @@ double ms_core_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
         return 0;
     }
     double kv_B = block_B(builder, core);
-    /* keys and values made of a received token, and their gradients */
+    /* latent attention: keys and values made from one block of latents, and their gradients */
     double made_B =
         core->expand != NULL ? 2 * ms_core_key_value_B(builder, core, shard->tokens) : 0;
     switch (builder->layout->cp_kind) {
-    case MS_CP_ALL_GATHER: /* what is gathered for keys and values, and its gradients */
+    case MS_CP_ALL_GATHER: /* the gathered blocks of all ranks, and their gradients */
         return shard->cp * (2 * kv_B + made_B);
     case MS_CP_ALL_TO_ALL:
         return exchange_buffer_B(builder, core);
     case MS_CP_RING:
-    default: /* the block at hand and the one arriving, each with gradients */
+    default: /* the current block and the arriving one, each with its gradients */
         return 4 * kv_B + made_B;
     }
 }

@@ -1,11 +1,14 @@
-/* What both halves of a layer (attention and MLP) are made of: norms, products with weights,
- * residuals.
+/* Operators that both halves of a layer (attention and MLP) are made of: norms, linear layers
+ * (products with weights) and residuals. Each adds its kernels to the builder for the MS_PART_ bits
+ * in `parts`.
  *
  * Bytes of memory-bound kernels: e bytes per activation element (element_B), one byte per element
- * of a dropout mask; derived here from what each kernel has to read and write once.
- */
+ * of a dropout mask; derived here from what each kernel has to read and write once. */
 #include "model/buckets.h"
 
+/* Add the operators of a half of a layer. A backward pass runs them in reverse. That order matters
+ * only where a collective over tp or cp, or the reduction of a bucket, is added between two
+ * operators. In a single compute segment times and bytes are sums, and the order given will do. */
 void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operator *operators,
                        size_t count) {
     bool is_backward = !(parts & MS_PART_FORWARD);
@@ -16,6 +19,7 @@ void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operat
     }
 }
 
+/* Add an operator without its collectives over tp. */
 void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add) {
     bool is_tp_split = builder->is_tp_split;
     builder->is_tp_split = false;
@@ -40,6 +44,8 @@ static bool has_bias(const ms_cost_builder *builder) {
     }
 }
 
+/* Add a norm of the hidden state: its forward kernel, also where the backward pass recomputes
+ * norms, and its backward kernel. */
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     bool is_rms = builder->model->is_rms_norm;
@@ -91,15 +97,17 @@ void ms_cost_linear(ms_cost_builder *builder, unsigned parts, const ms_linear_na
     ms_cost_linear_of(builder, parts, names, (ms_linear_size){builder->shard.tokens, in, out});
 }
 
-/* Columns of the products that stand side by side in a linear layer, the first one's for i = 0. */
+/* Columns of product i of a linear layer on this rank. A linear layer is one product, or several of
+ * the same input side by side (product.apart): i = 0 has the columns that the others leave. */
 static double columns_of(const ms_cost_builder *builder, ms_linear_size size, int i) {
     const ms_side_products *apart = &builder->product.apart;
     return i == 0 ? size.out - apart->more * apart->out : apart->out;
 }
 
-/* Gradients of an input that several products share: each product makes its own, and their sum
- * takes kernels that read two and write one (PyTorch's autograd), or is made where the compiled
- * kernel behind them reads all. */
+/* Add the sums of the input's gradients where a linear layer is several products. Each product
+ * gives a gradient of the shared input. PyTorch's autograd adds each further one in a kernel that
+ * reads two tensors and writes one; a compiled kernel behind the products reads each as it goes (1
+ * pass). */
 static void add_input_sum(ms_cost_builder *builder, ms_linear_size size) {
     double passes = builder->model->kernels == MS_KERNELS_COMPILED ? 1 : 3;
     for (int i = 0; i < builder->product.apart.more; i++) {
@@ -108,6 +116,10 @@ static void add_input_sum(ms_cost_builder *builder, ms_linear_size size) {
     }
 }
 
+/* Add a linear layer (product with a weight). Forward: the cast of the input, the products. Input
+ * gradient: the cast of the output's gradient, the products, the sum of their results. Weight
+ * gradient: casts of the input, the products, the bias's gradient. There are casts where products
+ * multiply in fewer bits (casts.c). */
 void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                        ms_linear_size size) {
     double tokens = size.tokens, in = size.in, out = size.out;
@@ -133,8 +145,8 @@ void ms_cost_linear_of(ms_cost_builder *builder, unsigned parts, const ms_linear
             ms_cost_weight_gradient(builder, names->weight,
                                     (ms_gemm_shape){columns_of(builder, size, i), in, tokens, 1});
         }
-        if (names->bias != NULL && has_bias(builder) &&
-            !ms_sums_bias_in_cast(builder)) { /* column sums of the output's gradient */
+        if (names->bias != NULL && has_bias(builder) && !ms_sums_bias_in_cast(builder)) {
+            /* column sums: the output's gradient is read once, the sums are small */
             ms_cost_memory(builder, names->bias, tokens * out * builder->shard.element_B);
         }
     }

@@ -1,5 +1,7 @@
-/* Checks whether a layout can train a model on a GPU type, before its costs are laid out
- * (ms_layout_check). */
+/* Checks whether a layout (parallel degrees and choices) can train a model on a GPU type, before
+ * its costs are laid out (ms_layout_check). Each static function checks one group of choices. It
+ * reports its faults to `diag` and returns MS_E_INPUT, or MS_OK; faults name keys of the
+ * workload. */
 #include <limits.h>
 #include <stdio.h>
 
@@ -7,12 +9,16 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
-/* How tensor parallelism splits a size. */
+/* Check that tp splits a size evenly. what: the things that the size counts, for the message.
+ * is_shared: tp may also be a multiple of the size, so that ranks hold copies (key and value
+ * heads). */
 static ms_status check_tp(ms_diag *diag, int tp, int size, const char *what, bool is_shared) {
     return ms_check_split(
         diag, &(ms_split){"tensor-parallel degree", tp, "fit", size, what, .is_shared = is_shared});
 }
 
+/* Check that every degree is at least 1 and the ZeRO stage exists; other checks divide by
+ * degrees. */
 static ms_status check_degrees(const ms_model_layout *layout, ms_diag *diag) {
     const struct {
         const char *name;
@@ -38,14 +44,15 @@ static ms_status check_degrees(const ms_model_layout *layout, ms_diag *diag) {
 
 /* A length that a degree cuts in parts. */
 typedef struct cut {
-    const char *what; /* of the length */
-    int length;
-    const char *by; /* of the degree */
+    const char *what; /* name of the length, such as "sequence" */
+    int length;       /* [tokens], or heads */
+    const char *by;   /* name of the degree, such as "cp" */
     int degree;
-    int parts; /* per member of the degree */
+    int parts; /* per rank of the degree */
 } cut;
 
-/* The length can be cut in parts * degree equal parts; else say which lengths and degrees could. */
+/* Check that a length can be cut in parts * degree equal parts; else report the nearest lengths,
+ * and the next lower degree, for which it could. */
 static ms_status check_cut(ms_diag *diag, cut c) {
     int parts = c.parts * c.degree;
     if (c.length % parts == 0) {
@@ -67,14 +74,19 @@ static ms_status check_cut(ms_diag *diag, cut c) {
         c.length, parts, c.by, c.degree, c.parts, lengths, c.by, degree);
 }
 
+/* Report `text` and return MS_E_INPUT if `is_wrong` holds; else return MS_OK. */
 static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
     return is_wrong ? ms_diag_error(diag, "%s", text) : MS_OK;
 }
 
+/* Check sequence parallelism and the overlap of tp's collectives with products. Pieces of products
+ * need sequence parallelism, and 64 pieces at most (PIECES_MAX in tensor_parallel.c). The tokens of
+ * a rank's sequence, or slice of one, must divide by tp, and by the pieces besides. */
 static ms_status check_sequence_parallel(const ms_model *model, const ms_model_layout *layout,
                                          ms_diag *diag) {
     bool is_cut = layout->tp_overlap == MS_TP_OVERLAP_CHUNKS;
     bool is_piecewise = is_cut || layout->tp_overlap == MS_TP_OVERLAP_RING;
+    /* a sequence that cp or slices do not divide is reported by their own checks */
     int cp = layout->cp > 1 ? layout->cp : 1, slices = layout->slices > 1 ? layout->slices : 1;
     const char *whole = cp > 1 ? "a context-parallel rank's sequence" : "sequence";
     const ms_status found[] = {
@@ -96,6 +108,9 @@ static ms_status check_sequence_parallel(const ms_model *model, const ms_model_l
     return status;
 }
 
+/* Check context parallelism. A ring, and gathered keys, give each rank two parts of the sequence
+ * (zig-zag), all-to-alls give one. With all-to-alls cp must also divide the query heads of a tp
+ * rank, and the key and value heads, of which ranks may hold copies. */
 static ms_status check_context_parallel(const ms_model *model, const ms_model_layout *layout,
                                         ms_diag *diag) {
     if (layout->cp <= 1) {
@@ -134,7 +149,7 @@ static ms_status check_context_parallel(const ms_model *model, const ms_model_la
     return status;
 }
 
-/* Sequences cut in slices, with passes of their own. */
+/* Check schedule.splits: sequences that are cut in equal slices, each with passes of its own. */
 static ms_status check_slices(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     if (layout->slices < 0) {
         return ms_diag_error(diag, "schedule.splits is '%d', expected at least 1", layout->slices);
@@ -159,7 +174,7 @@ static ms_status check_slices(const ms_model *model, const ms_model_layout *layo
     return ms_any_fault(found, sizeof found / sizeof found[0]);
 }
 
-/* Sets of shards are equal. */
+/* Check that the replicas divide into equal sets of shards (data_parallel.copies). */
 static ms_status check_copies(const ms_model_layout *layout, ms_diag *diag) {
     int copies = layout->state_copies > 1 ? layout->state_copies : 1;
     int cp = layout->cp > 1 ? layout->cp : 1, other = layout->other > 1 ? layout->other : 1;
@@ -172,11 +187,11 @@ static ms_status check_copies(const ms_model_layout *layout, ms_diag *diag) {
                          (long long)replicas, copies);
 }
 
-/* Choices that need a stage of ZeRO. */
+/* Check choices that need a certain ZeRO stage, or that exclude each other. */
 static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
     const struct {
         bool is_chosen;
-        int lowest;
+        int lowest; /* ZeRO stage that the choice needs */
         const char *what;
     } NEEDS[] = {
         {layout->reduce == MS_REDUCE_EVERY, 2, "reducing gradients after every microbatch"},
@@ -209,6 +224,8 @@ static ms_status check_zero(const ms_model_layout *layout, ms_diag *diag) {
     return status;
 }
 
+/* Check that the GPU type gives the rates that the time of an optimizer on the host follows
+ * from. */
 static ms_status check_offload(const ms_model_layout *layout, const ms_gpu_type *gpu,
                                ms_diag *diag) {
     if (!layout->is_offloaded || (gpu->host.pcie_Bps > 0 && gpu->host.memory_Bps > 0)) {
@@ -221,7 +238,8 @@ static ms_status check_offload(const ms_model_layout *layout, const ms_gpu_type 
         gpu->name);
 }
 
-/* Most layers of a virtual stage; any number where they are not shared out yet. */
+/* Layers of the virtual stage with most; INT_MAX where layers are not shared out among stages
+ * yet. */
 static int largest_stage(const ms_model_layout *layout) {
     int largest = 0;
     for (int stage = 0; layout->stage_layers != NULL && stage < layout->pp * layout->chunks;
@@ -232,6 +250,8 @@ static int largest_stage(const ms_model_layout *layout) {
     return layout->stage_layers == NULL ? INT_MAX : largest;
 }
 
+/* Check recompute_layers, the number of layers of each stage that are recomputed as a whole; 0:
+ * all. */
 static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
     if (layout->recompute_layers == 0) {
         return MS_OK;
@@ -249,6 +269,8 @@ static ms_status check_recompute(const ms_model_layout *layout, ms_diag *diag) {
     return MS_OK;
 }
 
+/* Check the layers per virtual stage, where they are shared out already: none negative, their sum
+ * that of the model, and no more stages than layers, but for empty stages at both ends. */
 static ms_status check_stages(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     int stages = layout->pp * layout->chunks;
     if (layout->stage_layers == NULL) {
@@ -281,33 +303,37 @@ static ms_status check_stages(const ms_model *model, const ms_model_layout *layo
     return MS_OK;
 }
 
-/* Two ranks that hold one stage, in either direction, hold the same stages: they sum their
- * gradients pair by pair. */
+/* Check that pipeline ranks pair up in a schedule with two directions: each stage is on two ranks,
+ * and two ranks that share one stage share all their stages, as they sum their gradients pair by
+ * pair. */
 static ms_status check_pairs(const ms_model_layout *layout, ms_diag *diag) {
     int stages = layout->pp * layout->chunks;
     for (int stage = 0; stage < stages; stage++) {
-        int one = ms_stage_owner(layout, 0, stage), two = ms_stage_owner(layout, 1, stage);
-        if (one == two) {
+        int rank = ms_stage_owner(layout, 0, stage), partner = ms_stage_owner(layout, 1, stage);
+        if (rank == partner) {
             return ms_diag_error(diag, "both copies of stage %d are on pipeline rank %d", stage,
-                                 one);
+                                 rank);
         }
         for (int other = stage + 1; other < stages; other++) {
             int first = ms_stage_owner(layout, 0, other), second = ms_stage_owner(layout, 1, other);
-            bool is_same = (first == one && second == two) || (first == two && second == one);
-            bool is_disjoint = first != one && first != two && second != one && second != two;
+            bool is_same =
+                (first == rank && second == partner) || (first == partner && second == rank);
+            bool is_disjoint =
+                first != rank && first != partner && second != rank && second != partner;
             if (!is_same && !is_disjoint) {
                 return ms_diag_error(
                     diag,
                     "the copies of stage %d are on pipeline ranks %d and %d, those of "
                     "stage %d on %d and %d: ranks that share one stage have to share all",
-                    stage, one, two, other, first, second);
+                    stage, rank, partner, other, first, second);
             }
         }
     }
     return MS_OK;
 }
 
-/* Two directions: the parameters are twice among the pipeline ranks. */
+/* Check a schedule with two directions, in which the pipeline ranks hold every stage's parameters
+ * twice. */
 static ms_status check_directions(const ms_model *model, const ms_model_layout *layout,
                                   ms_diag *diag) {
     if (layout->directions < 0 || layout->directions > 2) {
@@ -329,6 +355,7 @@ static ms_status check_directions(const ms_model *model, const ms_model_layout *
     return status;
 }
 
+/* Check that the GPU type has figures for the attention kernel that the model names. */
 static ms_status check_attention(const ms_model *model, const ms_gpu_type *gpu, ms_diag *diag) {
     const char *missing = ms_attention_missing(model, gpu);
     if (missing == NULL) {
@@ -338,6 +365,9 @@ static ms_status check_attention(const ms_model *model, const ms_gpu_type *gpu, 
                          gpu->name, missing);
 }
 
+/* Check that a layout can train a model. All checks run, so that one call reports every fault; only
+ * degrees below 1 end it at once. Combinations that this cost model does not describe are refused
+ * in the list itself. */
 ms_status ms_layout_check(const ms_model *model, const ms_model_layout *layout,
                           const ms_gpu_type *gpu, ms_diag *diag) {
     if (check_degrees(layout, diag) != MS_OK) {

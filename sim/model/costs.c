@@ -6,6 +6,8 @@
 #include "model/buckets.h"
 #include "model/moe.h"
 
+/* Layers of virtual stage `stage`, and whether it is at an end of the pipeline. layer_first: its
+ * first layer, 0-based in the model. */
 static ms_stage_content content_of(const ms_model_layout *layout, int stage, int layer_first) {
     return (ms_stage_content){.layer_first = layer_first,
                               .layers = layout->stage_layers[stage],
@@ -13,9 +15,9 @@ static ms_stage_content content_of(const ms_model_layout *layout, int stage, int
                               .is_last = stage == layout->pp * layout->chunks - 1};
 }
 
-/* A receiving stage puts a boundary tensor of which each tp rank got 1/tp together again. With
- * sequence parallelism each rank goes on with its share.
- * Source: Narayanan et al., SC'21, section 4.1 (scatter/gather). */
+/* Add the all-gather over tp of a tensor that a stage receives from its neighbour, where each tp
+ * rank was sent 1/tp of it. With sequence parallelism each rank works on its share, and nothing is
+ * gathered. Source: Narayanan et al., SC'21, section 4.1 (scatter/gather). */
 static void add_gather(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     const ms_model_layout *layout = builder->layout;
@@ -27,7 +29,8 @@ static void add_gather(ms_cost_builder *builder, ms_pass pass, ms_stage_content 
     }
 }
 
-/* Which kinds of microbatches make a difference to the segments of a plan. */
+/* The set of ms_when values (bits 1 << ms_when) of a plan's segments that do not run on every
+ * microbatch. */
 static unsigned when_of(const ms_cost_builder *builder, const ms_pass_plan *plan) {
     unsigned when = 0;
     for (int i = plan->first; i < plan->first + plan->count; i++) {
@@ -36,9 +39,10 @@ static unsigned when_of(const ms_cost_builder *builder, const ms_pass_plan *plan
     return when & ~(1U << MS_WHEN_ALWAYS);
 }
 
-/* Append the segments of one pass of a virtual stage to the builder, FSDP unit by FSDP unit: in
- * order in a forward pass, else from the last. Returns the range of segments; a pass with no work
- * still gets one compute segment. */
+/* Append the segments of one pass of a virtual stage to the builder, FSDP unit by FSDP unit: a
+ * forward pass from the first unit, other passes from the last. Returns the range of segments; a
+ * pass with no work still gets one compute segment. An outline leaves out units that are like
+ * others (ms_outline_next). */
 static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     ms_cost_begin_plan(builder);
     builder->stage_first = content.layer_first;
@@ -61,13 +65,13 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
         ms_cost_add_fsdp_unit(builder, pass, &unit);
         ms_fsdp_unit_end(builder, pass, &unit, is_last);
         next = ms_outline_next(&run, builder, i);
-        if (pass == MS_PASS_F && next > i + 1) {
+        if (pass == MS_PASS_F && next > i + 1) { /* buckets count units from the stage's end */
             ms_buckets_skip(builder, count - 2 - i, count - 1 - next);
         }
     }
     ms_cost_amax(builder, pass, content);
     if (builder->segments.count == builder->pass_first) {
-        ms_cost_compute(builder); /* nothing to do still is a pass */
+        ms_cost_compute(builder); /* a pass without work keeps its place in the schedule */
     }
     plan.count = (int)(builder->segments.count - builder->pass_first);
     plan.when = when_of(builder, &plan);
@@ -84,7 +88,7 @@ static double boundary_B(const ms_cost_builder *builder) {
 }
 
 /* Set all costs of a virtual stage in the current slice: its wanted passes, bytes sent to its
- * neighbors, parameters, the gradient of tied embeddings at the ends, and memory. */
+ * neighbours, parameters, the gradient of tied embeddings at the pipeline's ends, and memory. */
 static void fill_stage(ms_cost_builder *builder, ms_stage_content content,
                        ms_stage_cost *stage_out) {
     const ms_model *model = builder->model;
@@ -110,9 +114,10 @@ static void fill_stage(ms_cost_builder *builder, ms_stage_content content,
     stage_out->layers = content.layers;
 }
 
-/* Set the buckets of a stage, which are the same in every slice.  Returns false, and has the
- * builder fail, when memory is short. */
+/* Make the buckets of a stage the builder's current ones; the first slice finds them, and they are
+ * the same in every slice. Returns false, and marks the builder as failed, when memory is short. */
 static bool find_buckets(ms_cost_builder *builder, int slice, int stage, ms_stage_content content) {
+    /* stages below pp are the first virtual stages of their ranks */
     struct ms_stage_buckets **found = &builder->unit.buckets.of_stages[stage];
     ms_status status =
         slice == 0 ? ms_buckets_find(builder, content, stage < builder->layout->pp, found) : MS_OK;
@@ -121,8 +126,8 @@ static bool find_buckets(ms_cost_builder *builder, int slice, int stage, ms_stag
     return status == MS_OK;
 }
 
-/* Set the costs of all virtual stages in one slice of a sequence. A stage that an outline finds
- * like the one before it copies its costs. */
+/* Set the costs of all virtual stages in one slice of a sequence. In an outline a stage that is
+ * like the one before it copies that stage's costs. */
 static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *costs) {
     ms_shard_set_slice(&builder->shard, slice);
     memset(builder->built_layers, 0, sizeof builder->built_layers);
@@ -130,8 +135,9 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
     for (int stage = 0, layer = 0; stage < costs->stages; stage++) {
         ms_stage_cost *cost = &costs->stage[slice * costs->stages + stage];
         ms_stage_content content = content_of(builder->layout, stage, layer);
-        bool is_later = stage != builder->layout->pp || builder->unit.buckets.of == NULL;
-        if (stage > 0 && is_later && ms_outline_is_alike(builder, before, content)) {
+        /* stage pp is the first that gathers layer by layer instead of by buckets */
+        bool gathers_alike = stage != builder->layout->pp || builder->unit.buckets.of == NULL;
+        if (stage > 0 && gathers_alike && ms_outline_is_alike(builder, before, content)) {
             *cost = cost[-1];
             cost->layer_first = layer;
             builder->unit.buckets.of_stages[stage] = builder->unit.buckets.of_stages[stage - 1];
@@ -146,8 +152,8 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
 /* Parameters of all stages of a pipeline rank. */
 typedef struct rank_parameters {
     ms_parameter_count count;
-    double split_tokens;
-    ms_rank_buckets stages;
+    double split_tokens;    /* as ms_split_token_parameters, summed over the stages [count] */
+    ms_rank_buckets stages; /* those of them that have buckets */
 } rank_parameters;
 
 /* Append the buckets of `stage` to those of a pipeline rank; nothing where the stage has none or
@@ -166,7 +172,8 @@ static void add_buckets(const ms_cost_builder *builder, int stage, ms_rank_bucke
     }
 }
 
-/* Add a stage to what the ranks hold that have it, in either direction. */
+/* Add a stage's parameters and buckets to the pipeline ranks that hold it, one in each direction.
+ * ranks: [pp]. */
 static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *costs, int stage,
                       rank_parameters *ranks) {
     const ms_model_layout *layout = builder->layout;
@@ -179,9 +186,10 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
         count = ms_stage_parameters(builder, content);
     }
     int first = ms_stage_owner(layout, 0, stage);
-    for (int way = 0; way < 2 && (way == 0 || layout->directions > 1); way++) {
-        int owner = ms_stage_owner(layout, way, stage);
-        if (way == 0 || owner != first) {
+    for (int direction = 0; direction < 2 && (direction == 0 || layout->directions > 1);
+         direction++) {
+        int owner = ms_stage_owner(layout, direction, stage);
+        if (direction == 0 || owner != first) {
             ms_parameters_add(&ranks[owner].count, &count);
             ranks[owner].split_tokens += split_tokens;
             add_buckets(builder, stage, &ranks[owner].stages);
@@ -189,7 +197,8 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
     }
 }
 
-/* Cost what pipeline ranks do once per step: reductions and the optimizer's update. */
+/* Set what each pipeline rank does once per step: reductions of gradients, the optimizer's update,
+ * gathers of updated parameters. Returns MS_OK; MS_E_NOMEM. */
 static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     const ms_model_layout *layout = builder->layout;
     const ms_parameter_count none = {.dense = 0};
@@ -201,7 +210,7 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     for (int stage = 0; stage < costs->stages; stage++) {
         add_stage(builder, costs, stage, ranks);
     }
-    costs->optimizer_launches = 1; /* because the update's time is that of one kernel */
+    costs->optimizer_launches = 1; /* ms_optimizer_time_s counts the launch of one kernel */
     for (int p = 0; p < layout->pp; p++) {
         ms_parameter_count count = ranks[p].count;
         costs->optimizer_s[p] = ms_optimizer_time_s(builder, count) + layout->blocking_launch_s;
@@ -213,6 +222,8 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
     return MS_OK;
 }
 
+/* Allocate the arrays of `costs`: [slices * stages] stages and, for each of `ranks` pipeline ranks,
+ * the plans of the step's end and the optimizer's time. Returns MS_OK; MS_E_NOMEM. */
 static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
     costs->stage = MS_NEW(arena, ms_stage_cost, costs->slices * costs->stages);
     costs->before_update = MS_NEW(arena, ms_pass_plan, ranks);
@@ -223,8 +234,8 @@ static ms_status allocate(ms_arena *arena, int ranks, ms_stage_costs *costs) {
     return is_short ? MS_E_NOMEM : MS_OK;
 }
 
-/* Fill in the costs of all slices, stages and ranks, and move the segments, kernels and uses into
- * the arena. Returns MS_OK or MS_E_NOMEM, which is not reported. */
+/* Set the costs of all slices, stages and ranks, and move the segments, kernels and uses into the
+ * arena. Returns MS_OK or MS_E_NOMEM, which is not reported. */
 static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     int ranks = builder->layout->pp;
     costs->stages = ranks * builder->layout->chunks;
@@ -278,6 +289,7 @@ static ms_status lay_out(const ms_cost_builder *given, ms_diag *diag, ms_stage_c
     return status;
 }
 
+/* Lay out the costs of a model with all passes, every layer and the table of kernels. */
 ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
                          const ms_precision *precision, const ms_gpu_type *gpu, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out) {
@@ -290,6 +302,7 @@ ms_status ms_model_costs(const ms_model *model, const ms_model_layout *layout,
     return lay_out(&given, diag, costs_out);
 }
 
+/* Lay out the costs of a model as an outline, with the passes that are asked for. */
 ms_status ms_model_outline(const ms_model *model, const ms_model_layout *layout,
                            const ms_precision *precision, const ms_gpu_type *gpu, unsigned passes,
                            ms_arena *arena, ms_diag *diag, ms_stage_costs *costs_out) {

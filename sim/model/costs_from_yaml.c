@@ -1,9 +1,11 @@
-/* `costs:` in place of a model: every pass is one compute segment of the given time. */
+/* Given costs (`costs:` of a workload, in place of a model): reads the times of passes, and lays
+ * them out in the form that a model's costs have. Every pass is one compute segment of the given
+ * time. */
 #include <stddef.h>
 
 #include "model/stage_costs.h"
 
-/* At most 1e200 s or B, so that sums over any schedule stay numbers. */
+/* A row of the table. The maximum of 1e200 s or B keeps sums over any schedule finite. */
 #define GIVEN(name_, dimension_, required_, fallback_, help_)                                      \
     MS_KEY(#name_, (help_), QUANTITIES, offsetof(ms_given_costs, name_),                           \
            .dimension = (dimension_), .is_required = (required_), .fallback = (fallback_),         \
@@ -17,10 +19,13 @@ const ms_field MS_COSTS_FIELDS[] = {
     GIVEN(optimizer, MS_DIM_TIME, false, "0 s", "optimizer step of a pipeline rank [s]"),
     {.key = NULL}};
 
+/* Value `index` of a list, or the only value of a list of one. */
 static double value_at(const ms_numbers *values, int index) {
     return values->items[values->count == 1 ? 0 : index];
 }
 
+/* Set the costs of a virtual stage: one segment for each pass, bytes sent to its neighbours (none
+ * beyond the pipeline's ends), and the same entry for every slice. */
 static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *costs) {
     double input_s = value_at(&given->input_gradient, stage);
     double weight_s = value_at(&given->weight_gradient, stage);
@@ -42,6 +47,7 @@ static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *c
     }
 }
 
+/* Read the `costs:` mapping by its table. *costs_out is set on success only. */
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_given_costs *costs_out) {
     ms_given_costs given = {.forward = {NULL, 0}};
@@ -52,6 +58,8 @@ ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *
     return status;
 }
 
+/* Lay out given costs as the costs of all stages. Kernels and uses are empty arrays, as given times
+ * are of no kernels. */
 ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out) {
     ms_stage_costs costs = {.stages = sizes->ranks * sizes->chunks,

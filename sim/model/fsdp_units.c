@@ -1,5 +1,6 @@
-/* The FSDP units of a virtual stage: layers, embedding, head and MTP modules, with their
- * parameters. */
+/* The FSDP units of a virtual stage (layers, embedding, head, MTP modules) with their parameters on
+ * one rank, and which pipeline rank holds which stage. A unit's parameters are gathered together,
+ * and its gradients are reduced together; stages without FSDP are divided in the same way. */
 #include "model/mla.h"
 #include "model/moe.h"
 
@@ -9,11 +10,13 @@ int ms_stage_owner(const ms_model_layout *layout, int direction, int stage) {
                                       : stage % layout->pp;
 }
 
+/* Whether first and last stages are on the same ranks: in every direction, the rank of the last
+ * stage must have a first stage, of this or the other direction. */
 bool ms_has_joined_ends(const ms_model_layout *layout) {
     int last = layout->pp * layout->chunks - 1,
         directions = layout->directions > 1 ? layout->directions : 1;
-    for (int way = 0; way < directions; way++) {
-        int owner = ms_stage_owner(layout, way, last);
+    for (int direction = 0; direction < directions; direction++) {
+        int owner = ms_stage_owner(layout, direction, last);
         bool is_joined = false;
         for (int other = 0; other < directions; other++) {
             is_joined = is_joined || ms_stage_owner(layout, other, 0) == owner;
@@ -25,15 +28,15 @@ bool ms_has_joined_ends(const ms_model_layout *layout) {
     return true;
 }
 
-/* Whether the last stage uses the first one's word embedding where it is, as DeepSeek-V3 does
- * (arXiv:2412.19437, section 3.2.3). Stages of several ranks that gather their parameters pass by
- * pass do so apart. */
+/* Whether the last stage uses the first stage's word embedding in place, because one rank holds
+ * both, as DeepSeek-V3 does (arXiv:2412.19437, section 3.2.3). With ZeRO 3 and several pipeline
+ * ranks each stage gathers its own parameters in its passes, and so its own table. */
 static bool shares_table(const ms_model_layout *layout) {
     return layout->pp == 1 || (layout->zero < 3 && ms_has_joined_ends(layout));
 }
 
-/* Whether the head's rank holds an own table for the head: the embeddings are untied, or the
- * embedding's table is on another rank. */
+/* Whether the head has a table of its own: the embeddings are untied, or the embedding's table is
+ * on another rank. */
 static bool has_own_table(const ms_cost_builder *builder) {
     return !builder->model->has_tied_embeddings || !shares_table(builder->layout);
 }
@@ -51,6 +54,8 @@ int ms_stage_fsdp_unit_count(const ms_cost_builder *builder, ms_stage_content co
     return has_embedding(builder, content) + content.layers + has_head(builder, content) + modules;
 }
 
+/* The unit of the final norm and the head's product: gains, bias and, where it has one, its
+ * table. */
 static ms_fsdp_unit head_unit(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -63,7 +68,8 @@ static ms_fsdp_unit head_unit(const ms_cost_builder *builder) {
     return head;
 }
 
-/* Which of a layer's parameters are weights of products in fewer bits. */
+/* Set how many of a layer's parameters are weights of products in fewer bits: of the dense ones all
+ * but biases, norms and other parameters that tp does not split. */
 static void count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count) {
     if (builder->precision->products.format == MS_PRODUCT_PLAIN) {
         return;
@@ -84,6 +90,7 @@ static void count_quantized(const ms_cost_builder *builder, int layer, ms_parame
     }
 }
 
+/* The unit of a layer. layer: 0-based in the model; MTP modules are numbered on. */
 static ms_fsdp_unit layer_unit(const ms_cost_builder *builder, int layer) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -91,15 +98,16 @@ static ms_fsdp_unit layer_unit(const ms_cost_builder *builder, int layer) {
     double experts = ms_layer_expert_parameters(model, layout, layer);
     ms_fsdp_unit unit = {.kind = MS_FSDP_UNIT_LAYER, .layer = layer};
     unit.parameters.dense = ms_layer_dense_parameters(model, shard, layer);
-    /* on the axes of the rest experts are reduced and gathered with the rest */
+    /* experts that are replicated over the same ranks as other parameters are reduced and gathered
+     * with those */
     bool is_separate = ms_ep_of(layout) > 1 || layout->expert_mesh.tp > 0;
     *(is_separate ? &unit.parameters.expert : &unit.parameters.dense) += experts;
     count_quantized(builder, layer, &unit.parameters);
     return unit;
 }
 
-/* The first module of a last stage that cannot use the first one's embedding brings a copy of it,
- * unless the head has one already. */
+/* The unit of an MTP module. A last stage that cannot use the first stage's word embedding in place
+ * needs a copy, which counts with the first module, unless the (tied) head has one already. */
 static ms_fsdp_unit mtp_unit(const ms_cost_builder *builder, int module) {
     const ms_model *model = builder->model;
     ms_fsdp_unit unit = layer_unit(builder, model->layers + module);
@@ -110,6 +118,7 @@ static ms_fsdp_unit mtp_unit(const ms_cost_builder *builder, int module) {
     return unit;
 }
 
+/* Unit `index` of a stage, in forward order: embedding, layers, head, MTP modules. */
 ms_fsdp_unit ms_stage_fsdp_unit(const ms_cost_builder *builder, ms_stage_content content,
                                 int index) {
     const ms_shard *shard = &builder->shard;
@@ -127,6 +136,7 @@ ms_fsdp_unit ms_stage_fsdp_unit(const ms_cost_builder *builder, ms_stage_content
     return module < 0 ? head_unit(builder) : mtp_unit(builder, module);
 }
 
+/* Parameters of a stage on one rank: the sum over its units. */
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content) {
     ms_parameter_count sum = {.dense = 0};
     int units = ms_stage_fsdp_unit_count(builder, content);
@@ -137,6 +147,8 @@ ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_
     return sum;
 }
 
+/* Parameters of a stage that tp ranks hold whole and use for their own tokens [count]: in layers,
+ * the final norm, and MTP modules with their layers; 0 without sequence parallelism. */
 double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_model *model = builder->model;
     if (!builder->layout->has_sequence_parallel) {

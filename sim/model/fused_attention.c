@@ -1,22 +1,25 @@
-/* Efficiency of fused attention by the generation of its kernel. */
+/* Efficiency of fused attention kernels by their generation (FlashAttention 1 to 3, cuDNN, Triton,
+ * or the GPU type's own figures), and which heads, GPUs and number formats each of them runs
+ * with. */
 #include "model/fused_attention.h"
 #include "model/attention_casts.h"
 
 #include <math.h>
 #include <stddef.h>
 
-/* The GPU type's own kernel is taken to have every size. Sizes of heads that a generation has
- * kernels for; smaller heads are padded to the next one. Source: HazyResearch flash-attention 1.0,
- * csrc/flash_attn (16, 32, 64, 128); Dao-AILab flash-attention 2, csrc/flash_attn/src (multiples of
- * 32), and its port to Triton, flash_attn (powers of two up to 128); its
- * hopper folder (64 to 256); NVIDIA cuDNN, scaled dot product attention (multiples of 8 up to 256).
- */
+/* Sizes of heads that a generation has kernels for [elements], 0 behind the last; other heads are
+ * padded to the next size. MS_ATTENTION_FUSED, the GPU type's own kernel, is taken to have every
+ * size. Source: HazyResearch flash-attention 1.0, csrc/flash_attn (16, 32, 64, 128); Dao-AILab
+ * flash-attention 2, csrc/flash_attn/src (multiples of 32), and its port to Triton, flash_attn
+ * (powers of two up to 128); its hopper folder (64 to 256); NVIDIA cuDNN, scaled dot product
+ * attention (multiples of 8 up to 256). */
 static const int SIZES_1[] = {16, 32, 64, 128, 0};
 static const int SIZES_2[] = {32, 64, 96, 128, 160, 192, 224, 256, 0};
 static const int SIZES_3[] = {64, 96, 128, 192, 256, 0};
 enum { CUDNN_STEP = 8, CUDNN_MAX = 256 };
 
-/* A head as the kernel has it; 0: it has none of that size. */
+/* Size of a head as the kernel computes it, padded to the next size that it has [elements]; 0: it
+ * has none that large. */
 static double padded(ms_attention_kernel kernel, double width) {
     if (kernel == MS_ATTENTION_FUSED) {
         return width;
@@ -32,12 +35,13 @@ static double padded(ms_attention_kernel kernel, double width) {
     return *sizes;
 }
 
+/* Sizes of a head's query (and key) and of its value [elements]. */
 typedef struct head_size {
     double query, value;
 } head_size;
 
-/* The first two generations, and the port, have queries and values of one size: the smaller is
- * padded. */
+/* Padded sizes of a head. The first two generations, and the port to Triton, have queries and
+ * values of one size: the smaller is padded to the larger. */
 static head_size padded_head(ms_attention_kernel kernel, double query, double value) {
     bool is_one = kernel != MS_ATTENTION_FUSED && kernel != MS_ATTENTION_FLASH3 &&
                   kernel != MS_ATTENTION_CUDNN;
@@ -45,16 +49,17 @@ static head_size padded_head(ms_attention_kernel kernel, double query, double va
                        .value = padded(kernel, is_one ? fmax(query, value) : value)};
 }
 
-/* Mean width of the products: forward one of query and one of value width, backward three and two
- * (source in attention_core.c). */
+/* Mean width of the products of a call: forward one of query and one of value width; backward three
+ * and two (source in attention_core.c). */
 static double mean_width(double query, double value, bool is_backward) {
     return is_backward ? (3 * query + 2 * value) / 5 : (query + value) / 2;
 }
 
-/* Efficiency of a fused attention kernel at a problem's size: SMs that run out of blocks wait for
- * the last ones, which under a causal mask are the longest. `tail`: share of such a block's time
- * lost. Source: work split of Dao, FlashAttention-2, arXiv:2307.08691, section 3.2, 128 rows a
- * block; tail fitted to 12 shapes each way measured on an A100 PCIe (SimuMax, system file
+/* Efficiency of a fused attention call after the loss at its end. rows: as of ms_attention_shape.
+ * best: efficiency of an endless call. SMs that run out of blocks of rows wait for the last blocks,
+ * which under a causal mask are the longest: up to sms - 1 of them lose the share `tail` of such a
+ * block's time. Source: work split of Dao, FlashAttention-2, arXiv:2307.08691, section 3.2, 128
+ * rows a block; tail fitted to 12 shapes each way measured on an A100 PCIe (SimuMax, system file
  * a100_pcie): mean absolute error 5 % forward, 8 % backward. */
 static double with_tail(const ms_gpu_type *gpu, double rows, double best, bool is_backward) {
     const double BLOCK_ROWS = 128, TAIL = 0.75, BACKWARD_TAIL = 0.15;
@@ -62,13 +67,15 @@ static double with_tail(const ms_gpu_type *gpu, double rows, double best, bool i
     return best * blocks / (blocks + tail * (gpu->sms - 1));
 }
 
-/* A generation's figures in one direction, and the peak that they are shares of over that of 16
- * bits, both as the power limit leaves it. */
+/* Figures of the model's kernel in one direction. peaks: the peak that they are shares of (fp8's,
+ * for fp8) over the peak of 16 bits, both at the clocks that the power limit leaves. */
 typedef struct direction_rate {
     const ms_attention_rate *rate;
     double peaks;
 } direction_rate;
 
+/* The figures of the model's kernel in one direction, in fp8 where the layer being added multiplies
+ * attention in it. */
 static direction_rate rate_of(const ms_cost_builder *builder, bool is_backward) {
     const ms_gpu_type *gpu = builder->gpu;
     bool is_fp8 = ms_has_fp8_attention(builder, is_backward);
@@ -81,6 +88,9 @@ static direction_rate rate_of(const ms_cost_builder *builder, bool is_backward) 
     return (direction_rate){.rate = is_backward ? backward : forward, .peaks = is_fp8 ? peaks : 1};
 }
 
+/* Share of the peak that a fused attention call reaches: a product of four shares. These are the
+ * kernel's best one at the padded width, the part of that width that is no padding, the loss at the
+ * start and end of rows (keys met over these and ramp_keys more), and the tail. */
 double ms_fused_attention_efficiency(const ms_cost_builder *builder, ms_attention_shape shape,
                                      bool is_backward) {
     ms_attention_kernel kernel = builder->model->attention;
@@ -88,12 +98,13 @@ double ms_fused_attention_efficiency(const ms_cost_builder *builder, ms_attentio
     const ms_attention_rate *rate = found.rate;
     head_size head = padded_head(kernel, shape.query_dim, shape.value_dim);
     double width = mean_width(head.query, head.value, is_backward);
-    double wanted = mean_width(shape.query_dim, shape.value_dim, is_backward) / width;
-    double worked = shape.meets / (shape.meets + rate->ramp_keys);
-    double best = found.peaks * ms_attention_efficiency(rate, width) * wanted * worked;
+    double unpadded = mean_width(shape.query_dim, shape.value_dim, is_backward) / width;
+    double ramped = shape.meets / (shape.meets + rate->ramp_keys);
+    double best = found.peaks * ms_attention_efficiency(rate, width) * unpadded * ramped;
     return with_tail(builder->gpu, shape.rows, best, is_backward);
 }
 
+/* Sizes of a head of the model, of latent attention in its expanded form. */
 static head_size head_of(const ms_model *model) {
     bool is_latent = model->mla.kv_rank > 0;
     return (head_size){.query =
@@ -101,6 +112,9 @@ static head_size head_of(const ms_model *model) {
                        .value = is_latent ? model->mla.v_dim : model->head_dim};
 }
 
+/* Why a GPU type cannot run the model's attention kernel; NULL: it can. A kernel needs figures in
+ * the GPU type for both directions, a window where the model has one, and heads of the model's
+ * size. */
 const char *ms_attention_missing(const ms_model *model, const ms_gpu_type *gpu) {
     ms_attention_kernel kernel = model->attention;
     if (kernel == MS_ATTENTION_UNFUSED) {
@@ -120,10 +134,10 @@ const char *ms_attention_missing(const ms_model *model, const ms_gpu_type *gpu) 
     return head.query <= 0 || head.value <= 0 ? "it has no kernel for heads of that size" : NULL;
 }
 
-/* cuDNN's kernels in fp8 that have a backward pass. Source: Transformer Engine,
- * nvte_get_fused_attn_backend (sm90 trains heads of 128, sm100 heads up to 128 and, from cuDNN
- * 9.21 on, of 192 and 128, all multiples of 16). FlashAttention 3's forward kernel: its hopper
- * folder (64, 128, 256). */
+/* Whether the kernel multiplies in fp8 with heads of the model's size, both ways for cuDNN. Source:
+ * Transformer Engine, nvte_get_fused_attn_backend (sm90 trains heads of 128, sm100 heads up to 128
+ * and, from cuDNN 9.21 on, of 192 and 128, all multiples of 16). FlashAttention 3's forward kernel:
+ * its hopper folder (64, 128, 256). */
 static bool has_fp8_head(const ms_model *model, const ms_gpu_type *gpu) {
     head_size head = head_of(model);
     if (model->attention == MS_ATTENTION_FLASH3) {
@@ -137,9 +151,10 @@ static bool has_fp8_head(const ms_model *model, const ms_gpu_type *gpu) {
            head.value <= 128 && (head.query <= 128 || head.value == 128);
 }
 
-/* Why the recipe of fp8 rules out attention in fp8; NULL: it does not. Source: Transformer Engine,
- * Float8BlockScaling (no fp8_dpa), get_attention_backend (current scaling from sm100 on),
- * MultiheadAttention (no fp8 between modules under current scaling). */
+/* Why the fp8 recipe (formats and scaling of products) rules out attention in fp8, for a message;
+ * NULL: it does not. Source: Transformer Engine, Float8BlockScaling (no fp8_dpa),
+ * get_attention_backend (current scaling from sm100 on), MultiheadAttention (no fp8 between modules
+ * under current scaling). */
 static const char *recipe_against(const ms_products *products, const ms_gpu_type *gpu) {
     bool is_current = products->scaling == MS_SCALING_CURRENT;
     if (products->format != MS_PRODUCT_FP8) {
@@ -158,7 +173,7 @@ static const char *recipe_against(const ms_products *products, const ms_gpu_type
     return NULL;
 }
 
-/* Why the GPU or the kernel rules out attention in fp8; NULL: neither does. */
+/* Why the GPU or the kernel rules out attention in fp8, for a message; NULL: neither does. */
 static const char *kernel_against(const ms_model *model, const ms_products *products,
                                   const ms_gpu_type *gpu) {
     const ms_attention_rates *rates = &gpu->attention[model->attention];
@@ -176,6 +191,8 @@ static const char *kernel_against(const ms_model *model, const ms_products *prod
     return has_fp8_head(model, gpu) ? NULL : "there is no kernel in fp8 for heads of that size";
 }
 
+/* Why attention cannot multiply in fp8 as asked; NULL: it can. The recipe is checked before the
+ * kernel, and both before parts of sequences, which are not built. */
 const char *ms_attention_format_against(const ms_model *model, const ms_model_layout *layout,
                                         const ms_products *products, const ms_gpu_type *gpu) {
     if (products->attention == MS_ATTENTION_IN_PARAMETERS) {

@@ -28,17 +28,16 @@ typedef struct ms_hf_result {
     ms_node *model;       /**< a mapping that ms_model_read takes, in the arena; its values stand
                              where those of the config do */
     ms_source_keys keys;  /**< what became of each key */
-    const char *left_out; /**< what of the type of models is not simulated, in a few words; NULL:
-                             nothing */
+    const char *left_out; /**< features of the type of models that are not simulated, in a few
+                             words; NULL: none */
 } ms_hf_result;
 
-/** Make the `model:` mapping of a config: what it says, with Transformers' own defaults of the
- * model's type for what it leaves out. Of a config of several models it is that of the text.
- *  types: as ms_hf_load_types gives them.  config: as ms_hf_load gives it.  *result_out: borrows
- * both.  Returns MS_OK; MS_E_INPUT, every fault reported: a type of model that is not known, a
- * value of another type, a size that is neither given nor has a default; MS_E_NOMEM.
- *  Source: huggingface/transformers, configuration and modeling of each type.  O(keys).
- */
+/** Make the `model:` mapping of a config: its own values, and Transformers' defaults of the model's
+ * type for keys that it leaves out. In a config of several models, the mapping is that of the text
+ * model. types: of ms_hf_load_types. config: of ms_hf_load. *result_out: borrows both. Returns
+ * MS_OK; MS_E_INPUT, every fault reported: a type of model that is not known, a value of another
+ * type, a size that is neither given nor has a default; MS_E_NOMEM. Source:
+ * huggingface/transformers, configuration and modeling of each type. O(keys). */
 ms_status ms_hf_model(const ms_node *types, const ms_node *config, ms_arena *arena, ms_diag *diag,
                       ms_hf_result *result_out);
 

@@ -1,13 +1,15 @@
-/* Passes of memory-bound kernels: how often a framework's kernels read and write each element.
+/* Memory-bound work of a layer (norms, activations, rotary embedding, softmax, residuals): how many
+ * kernels a framework runs for it, and how often they read and write each element. Below, e is the
+ * bytes of an activation and 4 those of fp32; "(e in, 4 out)" reads one and writes the other.
  *
  * Fused: one kernel that reads its inputs and writes its results once.  Source: Megatron-LM,
  * megatron/core/fusions (bias, dropout and residual; GELU and SwiGLU with their bias; masked
  * softmax; rotary embedding); Apex's norms of 2021 on (FastLayerNorm) and Transformer Engine's,
  * which keep a row in registers: backward dy, x in, dx out, where the sums for the gain are made as
  * rows go by (NVIDIA/apex, pull request 1037: 86.6 us on an A100 40 GB, 16,384 rows of 1,024; here
- * 78). Where its softmax does not apply (attention_core.c) it runs
- * PyTorch's operations in fp32: to fp32 (e in, 4 out), scale (4, 4), mask (4, 4), softmax (4, 4),
- * back (4, e); backward to fp32 (e, 4), softmax (8, 4), mask (4, 4), scale (4, 4), back (4, e).
+ * 78). Where its softmax does not apply (attention_core.c) it runs PyTorch's operations in fp32: to
+ * fp32 (e in, 4 out), scale (4, 4), mask (4, 4), softmax (4, 4), back (4, e); backward to fp32 (e,
+ * 4), softmax (8, 4), mask (4, 4), scale (4, 4), back (4, e).
  * Source: Megatron-LM, megatron.model.fused_softmax (forward_torch_softmax).
  *
  * Eager, an operation of PyTorch a kernel:
@@ -19,8 +21,8 @@
  *   back (4, e);
  * - GELU is one kernel each way; SwiGLU two (SiLU e, e; product 2 e, e), backward three of 3 e;
  * - rotary embedding in complex fp32: to fp32 (e, 4), product (4, 4), back (4, e), also backward;
- * - softmax stands behind a kernel that masks the scores (2 e), backward too;
- * - dropout stands before the residual (e in, e and its mask out).
+ * - softmax follows a kernel that masks the scores (2 e), backward too;
+ * - dropout precedes the residual (e in, e and its mask out).
  * Source: torchtitan, its Llama of 2024 (norm, rotary embedding, feed-forward); PyTorch,
  * derivatives.yaml and aten/src/ATen/native/cuda (what a backward pass calls); bytes derived here.
  *
@@ -49,6 +51,7 @@
  * reductions, not beyond what is compiled as one: torchtitan compiles each block). */
 #include "model/internal.h"
 
+/* The kernels of a piece of work, and what they move together. */
 typedef struct passes {
     double elements; /* of activations, read or written, for each element of the work */
     double fp32_B;   /* read or written beside those, for each element of the work [B] */
@@ -76,7 +79,9 @@ static const passes FORWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
                           [MS_WORK_DROPPED_RESIDUAL] = {5, 1, 2}},
 };
 
-/* A dropped residual's is two kernels of their own, whatever the framework (ms_cost_residual). */
+/* Forward and backward tables: [framework's kernels][work]. The backward pass of a residual with
+ * dropout is two kernels in every framework, the dropout's and the residual's
+ * (ms_cost_residual). */
 static const passes BACKWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
     [MS_KERNELS_FUSED] = {[MS_WORK_LAYER_NORM] = {3, 0, 1},
                           [MS_WORK_RMS_NORM] = {3, 0, 1},
@@ -99,9 +104,13 @@ static const passes BACKWARD[MS_KERNELS_COUNT][MS_WORK_COUNT] = {
 static const passes TWO_PASS_NORM = {3, 0, 1}, TWO_PASS_NORM_BACKWARD = {7, 0, 1};
 static const passes SEPARATE_DROPOUT = {7, 1, 3};
 
-/* Half of the compiled norms move an element less forward, and two less of five backward. */
+/* Elements that a compiled norm moves, on average: half of the norms find their input in registers
+ * and move one element less than two forward. Backward two of the five elements of a norm with its
+ * gain's gradient fall away for these. */
 static const double COMPILED_NORM = 1.5, COMPILED_NORM_BACKWARD = 4;
 
+/* The kernels of a piece of work in the model's framework, in one direction. Compiled kernels move
+ * as much as fused ones, but for norms, and for complex rotary embeddings, which stay eager. */
 static passes passes_of(const ms_model *model, ms_work work, bool is_backward) {
     ms_kernels kernels = model->kernels;
     bool is_compiled = kernels == MS_KERNELS_COMPILED;
@@ -121,8 +130,8 @@ static passes passes_of(const ms_model *model, ms_work work, bool is_backward) {
     return each;
 }
 
-/* Without the kernels that copy to fp32 and back, where activations are in fp32: there are two in
- * all works that are not fused. */
+/* A piece of work without its two kernels that copy to fp32 and back, where activations are in fp32
+ * already. All work that is not fused has these two copies (has_casts). */
 static passes without_casts(passes each) {
     enum { CASTS = 2, SINGLE_B = 4 };
     each.elements -= CASTS;
@@ -131,11 +140,13 @@ static passes without_casts(passes each) {
     return each;
 }
 
+/* Whether a piece of work begins with a copy to fp32 and ends with a copy back. */
 static bool has_casts(const ms_model *model, ms_work work) {
     bool is_written_out = work == MS_WORK_RMS_NORM || work == MS_WORK_ROTARY;
     return work == MS_WORK_WIDE_SOFTMAX || (model->kernels == MS_KERNELS_EAGER && is_written_out);
 }
 
+/* Add the kernels of a piece of memory-bound work, with its bytes divided evenly over them. */
 void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
                     double elements) {
     passes each = passes_of(builder->model, work, is_backward);

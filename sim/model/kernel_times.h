@@ -1,6 +1,7 @@
 /**
  * @file
- * Times of single kernels on a GPU type, as `times` and measured tables name them.
+ * Times of single kernels on a GPU type by the cost model, without a job: for the command `times`
+ * and for comparison with measured tables.
  */
 #ifndef MESHSIM_KERNEL_TIMES_H
 #define MESHSIM_KERNEL_TIMES_H

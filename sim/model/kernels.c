@@ -1,5 +1,6 @@
-/* Times of kernels on a GPU type by its roofline, matrix products with the efficiency of their
- * shape, and the record of each kernel that a model under construction uses. */
+/* Times of kernels on a GPU type: a roofline (the longer of arithmetic and memory traffic, plus the
+ * launch), with the efficiency of matrix products by their shape. Each kernel that a model under
+ * construction calls is added to the open compute segment, and to the table of kernels. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,14 +8,18 @@
 
 #include "model/buckets.h"
 
+/* Time of `flop` at a share of the peak, at the clock that the power limit leaves [s]. */
 static double arithmetic_s(const ms_gpu_type *gpu, double flop, double efficiency) {
     return flop > 0 ? flop / (gpu->peak_flop_per_s * gpu->clock.sustained * efficiency) : 0;
 }
 
+/* Time of `bytes` at the memory bandwidth that kernels reach [s]. */
 static double memory_s(const ms_gpu_type *gpu, double bytes) {
     return bytes > 0 ? bytes / (gpu->hbm_Bps * gpu->memory_efficiency) : 0;
 }
 
+/* Time of work by the roofline: the longer of arithmetic and memory traffic, plus the launch
+ * [s]. */
 double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double efficiency,
                      bool *is_memory_bound_out) {
     double computing_s = arithmetic_s(gpu, flop, efficiency), moving_s = memory_s(gpu, bytes);
@@ -31,22 +36,22 @@ double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double e
  * a100_pcie): mean absolute error 2.8 %, median 1.1 %, 9 in 10 below 9 %. */
 typedef struct tile_choice {
     double long_share, short_share;
-    double relative;
+    double relative; /* throughput of an SM over that on the first tile */
 } tile_choice;
 
 static const tile_choice TILES[] = {
     {1.0, 1.0, 1.00}, {0.5, 1.0, 0.88}, {0.5, 0.5, 0.70}, {0.25, 0.5, 0.50}};
 
-/* Share of a last wave's idle SMs that costs time: libraries split the inner dimension and start
- * tiles early, which wins back a quarter. */
+/* Share of the time of a last wave's idle SMs that is lost. Libraries split the inner dimension and
+ * start tiles early, which wins back a quarter. */
 static const double IDLE_WAVE = 0.75;
 
-/* Share of the traffic for accumulating into a result that arithmetic does not hide, beyond the
- * plain result's own, which the depth ramp stands for. */
+/* Share of the traffic for accumulating into a result that arithmetic does not hide. The writing of
+ * a plain result is not part of it: the depth ramp (gemm_efficiency) includes that. */
 static const double EXPOSED_RESULT = 0.5;
 
-/* Share of the SMs' time that falls on wanted elements of C: tiles that stick out over the edge and
- * a last wave that does not fill the GPU lose the rest. */
+/* Share of the SMs' time that falls on elements of C. The rest is lost to tiles that stick out over
+ * C's edge, and to a last wave of tiles that does not fill the GPU. */
 static double tile_use(ms_gemm_shape shape, double tile_m, double tile_n, double sms) {
     double tiles = shape.batch * ceil(shape.m / tile_m) * ceil(shape.n / tile_n);
     double waves = tiles / sms;
@@ -54,23 +59,25 @@ static double tile_use(ms_gemm_shape shape, double tile_m, double tile_n, double
     return shape.batch * shape.m * shape.n / (waves * sms * tile_m * tile_n);
 }
 
-/* Best use over the tiles a library can choose, relative to the largest tile's full throughput. */
+/* Best tile_use over the tiles that a library can choose, relative to the full throughput of the
+ * largest tile. */
 static double best_tile_use(const ms_gpu_type *gpu, ms_gemm_shape shape) {
     double long_side = fmax(gpu->tile_m, gpu->tile_n);
     double short_side = fmin(gpu->tile_m, gpu->tile_n);
     double best = 0;
-    for (size_t i = 0; i < sizeof TILES / sizeof TILES[0]; i++) {
-        double one = long_side * TILES[i].long_share;
-        double other = short_side * TILES[i].short_share;
-        double use =
-            fmax(tile_use(shape, one, other, gpu->sms), tile_use(shape, other, one, gpu->sms));
+    for (size_t i = 0; i < sizeof TILES / sizeof TILES[0]; i++) { /* lengthwise and across */
+        double longer = long_side * TILES[i].long_share;
+        double shorter = short_side * TILES[i].short_share;
+        double use = fmax(tile_use(shape, longer, shorter, gpu->sms),
+                          tile_use(shape, shorter, longer, gpu->sms));
         best = fmax(best, use * TILES[i].relative);
     }
     return best;
 }
 
-/* Largest power of two that divides a row of `elements`, up to a copy's 16 bytes [B]. A mean that
- * is no whole number is no row. */
+/* Largest power of two that divides the bytes of a row of `elements`, up to the 16 bytes of a copy
+ * [B]. 0 elements count as aligned, and so does a number that is not whole: as the mean of several
+ * ranks it is no row's length. */
 static double alignment_B(double elements, double element_B) {
     const double COPY_B = 16;
     double bytes = element_B;
@@ -82,11 +89,11 @@ static double alignment_B(double elements, double element_B) {
     return fmin(bytes, COPY_B);
 }
 
-/* What is left of a kernel's throughput when rows are not aligned to the 16 bytes that an SM copies
- * at a time: each halving down to 2 bytes takes as much. Batched products may have no kernel with
- * matrix units for such rows.
- * Source: NVIDIA, Matrix Multiplication Background User's Guide, section 2.2 (dimensions in
- * multiples of 16 bytes); steps between are an interpolation. */
+/* Share of a product's throughput that is left when its rows are not aligned to the 16 bytes that
+ * an SM copies at a time. The GPU type gives the share at 2 bytes, three halvings below; each
+ * halving takes the same factor. Batched products may have no kernel with matrix units for such
+ * rows, and run at the vector units' rate. Source: NVIDIA, Matrix Multiplication Background User's
+ * Guide, section 2.2 (dimensions in multiples of 16 bytes); steps between are an interpolation. */
 static double aligned_share(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double bytes = fmin(fmin(alignment_B(shape.m, element_B), alignment_B(shape.n, element_B)),
                         alignment_B(shape.k, element_B));
@@ -99,15 +106,17 @@ static double aligned_share(const ms_gpu_type *gpu, ms_gemm_shape shape, double 
                : pow(gpu->products.unaligned.share, log2(16 / bytes) / 3);
 }
 
-/* Share of the peak a GEMM reaches by arithmetic alone. A tile begins and ends in the same time
- * however fast it multiplies, so half of the efficiency takes as many times the depth as products
- * in fewer bits are faster. */
+/* Share of the peak of 16 bits that a matrix product reaches where arithmetic bounds it. The last
+ * factor is the depth ramp: at an inner dimension of depth_half half of the efficiency is left. A
+ * tile begins and ends in the same time however fast it multiplies, so depth_half grows with the
+ * operands' speed. */
 static double gemm_efficiency(const ms_gpu_type *gpu, ms_gemm_shape shape, ms_operands operands) {
     double depth_half = gpu->gemm_depth_half * operands.speed;
     return gpu->gemm_efficiency * operands.speed * best_tile_use(gpu, shape) *
            aligned_share(gpu, shape, operands.element_B) * shape.k / (shape.k + depth_half);
 }
 
+/* Time of a matrix product by the cost model, without a job [s]. */
 double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double element_B) {
     double elements = shape.m * shape.k + shape.k * shape.n + shape.m * shape.n;
     const ms_operands plain = {.element_B = element_B, .speed = 1};
@@ -116,7 +125,8 @@ double ms_gemm_time_s(const ms_gpu_type *gpu, ms_gemm_shape shape, double elemen
                          NULL);
 }
 
-/* Write the shape of a kernel, as snprintf does; an outline has no use for it and gets "". */
+/* Write the label of a kernel's shape, as snprintf does; an outline has no use for it and gets
+ * "". */
 static __attribute__((format(printf, 4, 5))) void
 write_shape(const ms_cost_builder *builder, char *text, size_t size, const char *format, ...) {
     va_list values;
@@ -128,7 +138,8 @@ write_shape(const ms_cost_builder *builder, char *text, size_t size, const char 
     }
 }
 
-/* Index of a kernel in the table, added if it is new; -1 when memory ran out. */
+/* Index of a kernel (name and shape) in the table of kernels, to which it is added if it is new; -1
+ * when memory ran out. */
 static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     for (size_t i = 0; i < builder->kernels.count; i++) {
         const ms_kernel *known = &MS_AT(&builder->kernels, ms_kernel, i);
@@ -145,20 +156,23 @@ static int find_kernel(ms_cost_builder *builder, const ms_kernel *kernel) {
     return ms_vector_add(&builder->kernels, &copy, 1) ? (int)builder->kernels.count - 1 : -1;
 }
 
-/* What a kernel takes longer where communication holds SMs for itself: arithmetic has only the
- * others, while few SMs are enough for the whole bandwidth of the memory. */
+/* Time that a kernel takes longer in an overlapped pair of passes, where communication holds SMs
+ * for itself [s]. Arithmetic has only the other SMs; a memory-bound kernel takes no longer, because
+ * few SMs are enough for the whole bandwidth. */
 static double pair_extra_s(const ms_cost_builder *builder, const ms_kernel *kernel) {
     double sms = builder->gpu->sms, held = builder->layout->communication_sms;
     double busy_s = kernel->time_s - builder->gpu->kernel_launch_s;
     return kernel->is_memory_bound ? 0 : busy_s * held / (sms - held);
 }
 
-/* Count one more call of a kernel in the open segment. */
+/* Add one call of a kernel to the open segment: its time, FLOP, bytes and launch, and unless an
+ * outline is built, its use in the table of kernels. A host that waits behind every kernel makes
+ * each call longer by its launch. */
 static void use_kernel(ms_cost_builder *builder, const ms_kernel *called_kernel) {
     ms_segment *segment = ms_cost_last_segment(builder);
-    ms_kernel blocked = *called_kernel;
-    blocked.time_s += builder->layout->blocking_launch_s;
-    const ms_kernel *kernel = &blocked;
+    ms_kernel with_launch = *called_kernel;
+    with_launch.time_s += builder->layout->blocking_launch_s;
+    const ms_kernel *kernel = &with_launch;
     bool is_listed = segment && !builder->wanted.is_outline;
     int index = is_listed ? find_kernel(builder, kernel) : -1;
     if (!segment || (is_listed && index < 0)) {
@@ -186,6 +200,7 @@ static void use_kernel(ms_cost_builder *builder, const ms_kernel *called_kernel)
     called->uses++;
 }
 
+/* Time of a kernel: the roofline's, plus that of the exposed bytes [s]. */
 double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
                       bool *is_memory_bound_out) {
     double time_s =
@@ -193,12 +208,13 @@ double ms_work_time_s(const ms_gpu_type *gpu, const ms_fused_work *work,
     return time_s + memory_s(gpu, work->exposed_B);
 }
 
-/* Ranks wait for each other in every layer, microbatch or step, so all go at the pace of the
- * slowest. */
+/* Efficiency at the pace of the job's slowest GPU: ranks wait for each other in every layer,
+ * microbatch or step, so all go at that pace. */
 static double slowed(const ms_cost_builder *builder, double efficiency) {
     return efficiency / fmax(1, builder->layout->slowest_gpu);
 }
 
+/* Add a kernel at the pace of the slowest GPU, with its measured ratio if there is one. */
 void ms_cost_fused(ms_cost_builder *builder, const char *name, ms_fused_work work) {
     work.efficiency = slowed(builder, work.efficiency);
     ms_kernel kernel = {.name = name, .shape = work.shape, .flop = work.flop, .bytes = work.bytes};
@@ -211,6 +227,8 @@ double ms_memory_time_s(const ms_gpu_type *gpu, double bytes) {
     return ms_roofline_s(gpu, 0, bytes, 1, NULL);
 }
 
+/* The cost model's time of a memory-bound kernel of sizes[0] bytes [s], for ms_measured_ratio.
+ * context: the builder. */
 static double memory_curve_s(const void *context, const double *sizes) {
     const ms_cost_builder *builder = context;
     return ms_memory_time_s(builder->gpu, sizes[0]);
@@ -220,6 +238,7 @@ void ms_cost_memory(ms_cost_builder *builder, const char *name, double bytes) {
     ms_cost_slow_memory(builder, name, bytes, 1);
 }
 
+/* Add a memory-bound kernel that takes `slower` times as long as its bytes at full speed. */
 void ms_cost_slow_memory(ms_cost_builder *builder, const char *name, double bytes, double slower) {
     char shape[40];
     write_shape(builder, shape, sizeof shape, "%.0f B", bytes);
@@ -230,12 +249,14 @@ void ms_cost_slow_memory(ms_cost_builder *builder, const char *name, double byte
     ms_cost_fused(builder, name, work);
 }
 
-/* A matrix product: what it multiplies, and the bytes it moves per element of C. */
+/* Operands of a matrix product, and the traffic of its result. */
 typedef struct gemm_kind {
     ms_operands operands;
-    double result_B;
+    double result_B; /* bytes moved per element of C: written, or read and written [B] */
 } gemm_kind;
 
+/* FLOP, bytes and efficiency of a matrix product. Of the traffic for adding to a result, a share is
+ * exposed (EXPOSED_RESULT). */
 static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape shape,
                                gemm_kind kind) {
     double operand_B = kind.operands.element_B + kind.operands.scale_B;
@@ -248,12 +269,14 @@ static ms_fused_work gemm_work(const ms_cost_builder *builder, ms_gemm_shape sha
                            .efficiency = gemm_efficiency(builder->gpu, shape, kind.operands)};
 }
 
-/* A product on a GPU type. */
+/* A matrix product without its shape, for gemm_curve_s. */
 typedef struct gemm_curve {
     const ms_cost_builder *builder;
     gemm_kind kind;
 } gemm_curve;
 
+/* The cost model's time of a matrix product [s], for ms_measured_ratio. context: a gemm_curve.
+ * sizes: [4] m, n, k and batch. */
 static double gemm_curve_s(const void *context, const double *sizes) {
     const gemm_curve *curve = context;
     ms_gemm_shape shape = {sizes[0], sizes[1], sizes[2], sizes[3]};
@@ -264,6 +287,8 @@ static double gemm_curve_s(const void *context, const double *sizes) {
 /* Measured tables have products in 16 bits only. */
 enum { MEASURED_B = 2 };
 
+/* Measured time of a product over its time by the cost model; 0: nothing near enough is
+ * measured. */
 static double measured_gemm(const ms_cost_builder *builder, ms_gemm_shape shape, gemm_kind kind) {
     const gemm_curve curve = {.builder = builder, .kind = kind};
     const double sizes[] = {shape.m, shape.n, shape.k, shape.batch};
@@ -275,6 +300,7 @@ static double measured_gemm(const ms_cost_builder *builder, ms_gemm_shape shape,
                                    gemm_curve_s, &curve);
 }
 
+/* Add a matrix product, with its label and its measured ratio, to the open segment. */
 static void add_gemm(ms_cost_builder *builder, const char *name, ms_gemm_shape shape,
                      gemm_kind kind) {
     char text[96];
@@ -302,6 +328,9 @@ void ms_cost_product(ms_cost_builder *builder, const char *name, ms_gemm_shape s
                          builder->shard.element_B});
 }
 
+/* Add the product for a weight's gradient, with the gradient's accumulation. Fused accumulation
+ * reads and writes the gradient buffer in place of writing a result. A gradient that is made anew
+ * for every microbatch (ms_makes_gradients_anew) is not accumulated. */
 void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm_shape shape) {
     bool is_fused =
         builder->model->has_fused_accumulation && !ms_makes_gradients_anew(builder->layout);
@@ -314,12 +343,12 @@ void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm
     ms_buckets_made(builder, shape.m * shape.n, 1, false);
 }
 
-/* Products of `experts` experts, a call of the library for each, which run behind each other on a
- * few streams. A short one reads its weights before its first and writes its results after its last
- * multiplication, of which the others' arithmetic hides a part only; and the host issues no call
- * sooner than it has issued the one before.
- * Source: Transformer Engine, general_grouped_gemm (a cuBLAS call for each expert over four
- * streams); the GPU type's file says what it is fitted to. */
+/* Time of the products of `experts` experts [s]: a library call for each, which run behind each
+ * other on a few streams. A call reads its weights before its first multiplication and writes its
+ * results after its last one; other calls' arithmetic hides a part of that traffic only
+ * (grouped.exposed). The host issues the calls one after the other, each in call_s. Source:
+ * Transformer Engine, general_grouped_gemm (a cuBLAS call for each expert over four streams); the
+ * GPU type's file says what it is fitted to. */
 static double grouped_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, double experts,
                              bool *is_memory_bound_out) {
     double shorter_s =
@@ -330,8 +359,9 @@ static double grouped_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, 
     return fmax(time_s, experts * gpu->products.grouped.call_s);
 }
 
-/* Work of a group. Tokens are rows of activations and their gradients, never elements of a row, so
- * how many there are needs no alignment. */
+/* Work of the products of a group of experts. The number of tokens counts rows of activations or
+ * gradients, never elements of a row, so it needs no alignment; that dimension's part of
+ * gemm_work's efficiency is taken out. */
 static ms_fused_work grouped_work(const ms_cost_builder *builder, ms_gemm_shape shape,
                                   bool is_weight_gradient, gemm_kind kind) {
     double element_B = kind.operands.element_B;
@@ -346,6 +376,8 @@ static ms_fused_work grouped_work(const ms_cost_builder *builder, ms_gemm_shape 
     return work;
 }
 
+/* Add a grouped product of experts. The segment gets the mean rank's FLOP and bytes and the busiest
+ * rank's time, as the group waits for that rank. */
 void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm work) {
     bool is_fused = work.is_weight_gradient && builder->model->has_fused_accumulation &&
                     !ms_makes_gradients_anew(builder->layout);
@@ -368,6 +400,8 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
     }
 }
 
+/* Add a memory-bound kernel over experts' copies, with the mean rank's bytes and the busiest rank's
+ * time. No measured ratio applies: tables have no such kernels. */
 void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, double busiest_B,
                     double slower) {
     char shape[40];
@@ -377,7 +411,8 @@ void ms_cost_uneven(ms_cost_builder *builder, const char *name, double mean_B, d
     use_kernel(builder, &kernel);
 }
 
-/* A cast writes a copy, which the sum reads. */
+/* Add the kernel that adds a microbatch's gradients to the accumulated ones. With cast gradients, a
+ * kernel before it writes a copy in the gradient buffer's type, which the addition reads. */
 void ms_cost_accumulate(ms_cost_builder *builder, double parameters) {
     const ms_shard *shard = &builder->shard;
     if (ms_makes_gradients_anew(builder->layout)) {

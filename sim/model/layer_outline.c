@@ -1,10 +1,13 @@
-/* What an outline leaves out. Of a run of layers that are alike the first three stand in a pass,
- * and the last one, which hands over to what follows: the third is as the second, so that it
- * repeats. The first may differ, as it finds another unit before it than a layer of its kind. */
+/* Outlines (ms_model_outline) leave out layers that are like others. Of a run of alike layers a
+ * pass has the first three and the last one. The third must equal the second segment by segment, so
+ * that it can be repeated in place of those that are left out (ms_repeat). The first may differ,
+ * because the unit before it is no layer of its kind; the last hands over to the unit behind the
+ * run. "Unit" is an FSDP unit. */
 #include "model/buckets.h"
 
 enum { LEADING = 3 };
 
+/* Whether two units are layers with the same costs. */
 static bool is_alike(const ms_cost_builder *builder, ms_stage_content content,
                      const ms_fsdp_unit *a, const ms_fsdp_unit *b) {
     const int layers[2] = {a->layer, b->layer};
@@ -13,11 +16,15 @@ static bool is_alike(const ms_cost_builder *builder, ms_stage_content content,
            ms_layers_are_alike(builder, layers, positions);
 }
 
+/* Unit `i` of a pass, in the order of the pass. count: units of the stage. */
 static ms_fsdp_unit unit_at(const ms_cost_builder *builder, ms_stage_content content, ms_pass pass,
                             int count, int i) {
     return ms_stage_fsdp_unit(builder, content, pass == MS_PASS_F ? i : count - 1 - i);
 }
 
+/* Find the longest run of alike layers of a pass. A unit continues a run if it is like the unit
+ * before it and completes the same buckets. Buckets count units in the order of the backward pass
+ * (index). */
 ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content content,
                                 ms_pass pass, ms_repeat *repeat_out) {
     ms_outline_run longest = {.repeat = repeat_out};
@@ -40,8 +47,8 @@ ms_outline_run ms_outline_begin(const ms_cost_builder *builder, ms_stage_content
     return longest;
 }
 
-/* Whether two segments take the same time and wait for the same, `moved` segments apart; of which
- * layer they are does not count. */
+/* Whether two segments of a pass are equal but for their layers: they take the same time, and wait
+ * for segments that lie equally far before them. moved: segments from `a` to `b`. */
 static bool is_same_segment(const ms_segment *a, const ms_segment *b, int moved) {
     bool is_same =
         a->is_collective == b->is_collective && a->is_async == b->is_async &&
@@ -57,8 +64,8 @@ static bool is_same_segment(const ms_segment *a, const ms_segment *b, int moved)
     return is_same;
 }
 
-/* Whether the run's third unit is as its second, waits for nothing before that, and leaves nothing
- * over for units behind it. */
+/* Whether the run's third unit can be repeated: it has the same segments as the second, waits for
+ * nothing before the second, and leaves no gradients to be reduced with those of later units. */
 static bool repeats(const ms_outline_run *run, const ms_cost_builder *builder) {
     int first = (int)run->firsts[1], length = first - (int)run->firsts[0];
     int earliest = first - length - (int)builder->pass_first;
@@ -75,9 +82,11 @@ static bool repeats(const ms_outline_run *run, const ms_cost_builder *builder) {
     return is_same;
 }
 
+/* The unit to add after `unit`. Up to the third unit of a run, note where the segments of the next
+ * one begin; behind the third, skip to the run's last unit if the third can be repeated. */
 int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int unit) {
     int index = unit - run->from;
-    bool is_long = run->until - run->from > LEADING + 1;
+    bool is_long = run->until - run->from > LEADING + 1; /* more than the units that are kept */
     if (is_long && index >= 0 && index < LEADING) {
         run->firsts[index] = builder->segments.count;
     }
@@ -90,6 +99,8 @@ int ms_outline_next(ms_outline_run *run, const ms_cost_builder *builder, int uni
     return run->until - 1;
 }
 
+/* Whether a stage costs the same as the stage before it. The pipeline's first and last stage are
+ * like no other; of other stages each layer must be alike. */
 bool ms_outline_is_alike(const ms_cost_builder *builder, ms_stage_content before,
                          ms_stage_content content) {
     bool is_same = builder->wanted.is_outline && before.layers == content.layers &&

@@ -1,5 +1,7 @@
-/* Memory of a virtual stage on one rank: what a microbatch keeps, what a pass needs besides, and
- * the states.
+/* Memory of a virtual stage on one rank: activations that a microbatch keeps from its forward to
+ * its backward pass ("kept"), what exists during a pass only ("working"), and parameters, gradients
+ * and optimizer state ("states").
+ *
  * Source of the activations: Korthikanti et al. 2022, arXiv:2205.05198, sections 4.1 to 4.2, tensor
  * by tensor. Their sbh(10 + 24/t + 5as/(ht)), with sequence parallelism sbh(34/t + 5as/(ht)), is
  * the case of 2-byte elements, dropout, full attention, ffn 4h, tp t. */
@@ -9,26 +11,27 @@
 #include "model/mla.h"
 #include "model/moe.h"
 
-/* Bytes of the dropout mask behind a half. */
+/* Bytes of the dropout mask behind a half, one per element [B]; 0 without dropout. */
 static double mask_B(const ms_cost_builder *builder) {
     return builder->model->dropout > 0 ? builder->shard.plane : 0;
 }
 
-/* Bytes that a half keeps at its front: the input of its norm, and the result, which is the input
- * of a product, unless that is repeated. */
+/* Bytes that a half keeps at its front [B]: the input of its norm, and the norm's result as the
+ * input of its first product, unless the backward pass recomputes norms. kind: of that product. */
 static double kept_front_B(const ms_cost_builder *builder, ms_product_kind kind) {
     bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_NORMS) != 0;
     double result_B = is_repeated ? 0 : ms_kept_input_B(builder, kind);
     return builder->shard.plane * (builder->shard.element_B + result_B);
 }
 
+/* The sizes of the model's attention core on this rank. */
 static ms_core core_of(const ms_cost_builder *builder) {
     return ms_is_mla(builder->model) ? ms_mla_core(builder->model, &builder->shard)
                                      : ms_head_core(builder);
 }
 
-/* Copies of keys and values that the attention keeps instead of what they are copies of, unless
- * they are made again. */
+/* Elements per token that copies of key and value heads (repeat_kv) keep beyond the original heads;
+ * 0 where the backward pass makes the copies again. */
 static double repeated_width(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     bool is_kept = builder->model->repeats_key_values &&
@@ -36,6 +39,8 @@ static double repeated_width(const ms_cost_builder *builder) {
     return is_kept ? 2 * (shard->q_width - shard->kv_width) : 0;
 }
 
+/* Bytes that one microbatch keeps in the attention half, norm included. Selective recomputation
+ * moves what the core keeps to the pass that repeats it (moved_B). */
 static ms_kept_bytes attention_kept(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
@@ -56,7 +61,8 @@ static ms_kept_bytes attention_kept(const ms_cost_builder *builder) {
     return kept;
 }
 
-/* Inputs of the dense MLP half's norm and first product; beside attention they are attention's. */
+/* Bytes that the dense MLP half keeps at its front [B]. In a parallel block the attention's front
+ * is the MLP's as well; a norm of the MLP's own adds only that norm's result. */
 static double mlp_front_B(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
     double input_B = builder->shard.plane * builder->shard.element_B; /* is attention's, too */
@@ -66,8 +72,9 @@ static double mlp_front_B(const ms_cost_builder *builder) {
                                            : 0;
 }
 
-/* Inputs of the norms that some families have besides: of queries and keys, unless these are what
- * is kept, and of both halves' results. */
+/* Bytes that norms keep which only some families have [B]: the inputs of norms of queries and keys,
+ * unless the backward pass recomputes norms and keeps these inputs in place of the results, and of
+ * norms of both halves' results. */
 static double more_norms_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     const ms_layer_parts *parts = &builder->model->parts;
@@ -91,8 +98,9 @@ static double mlp_kept_B(const ms_cost_builder *builder) {
            + input_B * shard->tokens * shard->ffn; /* input of the second product */
 }
 
-/* Kept for the loss's backward pass: probabilities in fp32; plain, their logarithms and the logits
- * that the caller still holds; fused, the logits alone. */
+/* Bytes that the loss keeps for its backward pass [B]: probabilities in fp32; the plain one their
+ * logarithms and the logits, which the caller still holds; fused ones the logits alone, Transformer
+ * Engine's with the gradient in their place. */
 static double loss_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
@@ -104,14 +112,18 @@ static double loss_kept_B(const ms_cost_builder *builder) {
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 
-/* During it, besides. Over a split vocabulary: the logits forward, of which a copy in fp32 becomes
- * the probabilities in place, and backward these become their own gradient, of which a copy in the
- * logits' type goes on; logits in fp32 are that copy themselves. Plain: two fp32 gradients, and
- * over a split vocabulary the probabilities besides. Fused: nothing. Compiled: a function between
- * two reductions does not write to what it was given, so that the copy in fp32 and the
- * probabilities stand beside each other. Source: Megatron-LM,
- * megatron.core.tensor_parallel.cross_entropy and megatron.core.fusions.fused_cross_entropy;
- * PyTorch, torch/distributed/tensor/parallel/loss.py (tensors alive at once). */
+/* Bytes that exist during the loss's passes only [B].
+ * - Megatron-LM's: forward the logits, of which a copy in fp32 becomes the probabilities in place.
+ *   Backward the probabilities become the logits' gradient in place, which is copied to the logits'
+ *   type. Logits in fp32 need no copies.
+ * - PyTorch's: two gradients in fp32 and, over a split vocabulary, the probabilities.
+ * - Fused: nothing.
+ * - Compiled: a compiled function between two reductions does not write to its inputs, so that the
+ *   copy in fp32 and the probabilities exist side by side.
+ *
+ * Source: Megatron-LM, megatron.core.tensor_parallel.cross_entropy and
+ * megatron.core.fusions.fused_cross_entropy; PyTorch, torch/distributed/tensor/parallel/loss.py
+ * (tensors alive at once). */
 static double loss_working_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plain_B = shard->tp > 1 ? 12 : 8;
@@ -124,13 +136,14 @@ static double loss_working_B(const ms_cost_builder *builder) {
     return shard->tokens * shard->vocab * logit_B[builder->model->loss];
 }
 
-/* Of what a layer keeps, what waits on the host: planes of both halves, of the attention what is
- * neither plane nor mask, of routed experts what belongs to copies of tokens. */
+/* Bytes of a layer's kept activations that wait on the host instead of the GPU [B]: of norms, the
+ * fronts of both halves; of attention, all but its front and its mask; of routed experts, the
+ * copies of tokens and the experts' inner tensors. */
 static double offloaded_B(const ms_cost_builder *builder, int layer) {
     unsigned parts = builder->layout->offloaded;
     bool is_moe = ms_layer_is_moe(builder->model, layer);
     double front_B = kept_front_B(builder, MS_PRODUCT_PROJECTIONS), sum_B = 0;
-    if (parts & MS_OFFLOAD_NORMS) { /* what routers take in is as activations are */
+    if (parts & MS_OFFLOAD_NORMS) { /* the input of a router is kept in the working type */
         bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_NORMS) != 0;
         double plane_B = builder->shard.plane * builder->shard.element_B;
         sum_B += front_B + (is_moe ? (is_repeated ? 1 : 2) * plane_B : mlp_front_B(builder));
@@ -144,7 +157,7 @@ static double offloaded_B(const ms_cost_builder *builder, int layer) {
     return sum_B;
 }
 
-/* Kept by one layer that is not recomputed as a whole. */
+/* Bytes that one microbatch keeps on the GPU of a layer that is not recomputed as a whole [B]. */
 static double layer_kept_B(const ms_cost_builder *stage, int layer) {
     ms_cost_builder own = *stage;
     own.product.layer = layer;
@@ -156,8 +169,8 @@ static double layer_kept_B(const ms_cost_builder *stage, int layer) {
            offloaded_B(builder, layer);
 }
 
-/* Kept by one layer that is: its input, and keys and values that later slices of the sequence see.
- */
+/* Bytes that one microbatch keeps of a layer that is recomputed as a whole [B]: the layer's input,
+ * and the keys and values that later slices of the sequence attend to. */
 static double recomputed_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
@@ -166,8 +179,8 @@ static double recomputed_kept_B(const ms_cost_builder *builder) {
            (is_seen ? ms_core_key_value_B(builder, &core, shard->tokens) : 0);
 }
 
-/* Kept by MTP modules: their layers, the inputs of three norms, of the merging product (two planes)
- * and of the head, and the head's probabilities in fp32. */
+/* Bytes that one microbatch keeps in MTP modules [B]: those of their layers; six planes, the inputs
+ * of three norms, of the merging product (two) and of the head; and what the head's loss keeps. */
 static double modules_kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -181,7 +194,8 @@ static double modules_kept_B(const ms_cost_builder *builder, ms_stage_content co
     return kept;
 }
 
-/* Kept from a microbatch's forward to its backward pass. */
+/* Bytes that one microbatch (or slice) keeps on a stage from its forward to its backward pass
+ * [B]. */
 static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     double plane_B = shard->plane * shard->element_B;
@@ -205,9 +219,10 @@ static double kept_B(const ms_cost_builder *builder, ms_stage_content content) {
     return kept;
 }
 
-/* The widest gradients of a layer's backward pass, with what is gathered or repeated for it.  A
- * layer that is repeated as a whole is whole then: no part of it is left out to be repeated later.
- * position: 0-based in its virtual stage. */
+/* Bytes that exist only while a layer's backward pass runs [B]: the widest gradients inside a half,
+ * two gradients of the hidden state, and activations that are recomputed or fetched back from the
+ * host. A layer that is recomputed as a whole has all its activations at once then, those of
+ * recompute_parts included. position: of the layer in its virtual stage, 0-based. */
 static double layer_working_B(const ms_cost_builder *stage, int layer, int position) {
     bool is_whole = ms_is_recomputed(stage->layout, position);
     ms_model_layout layout = *stage->layout;
@@ -228,11 +243,12 @@ static double layer_working_B(const ms_cost_builder *stage, int layer, int posit
     double attention_B =
         scores_B + attention_kept(builder).moved_B + ms_core_buffer_B(builder, &core);
     double planes_B = 2 * shard->tokens * shard->hidden * e;
-    double back_B = is_whole ? layer_kept_B(builder, layer) : 0; /* what is made or fetched again */
+    double back_B = is_whole ? layer_kept_B(builder, layer) : 0; /* recomputed or fetched back */
     back_B += offloaded_B(builder, layer);
     return fmax(mlp_B, attention_B) + planes_B + back_B;
 }
 
+/* Parameters of the stage's largest FSDP unit on this rank [count]. */
 static double largest_unit(const ms_cost_builder *builder, ms_stage_content content) {
     double largest = 0;
     int count = ms_stage_fsdp_unit_count(builder, content);
@@ -243,8 +259,9 @@ static double largest_unit(const ms_cost_builder *builder, ms_stage_content cont
     return largest;
 }
 
-/* Gradients of keys and values that the slices behind this one have left to it and to those before
- * it, in all layers: they wait from the backward pass of one slice to that of the next. */
+/* Bytes of the sums of gradients of keys and values that wait between the backward passes of
+ * slices, in all layers of the stage [B]: later slices have left them for the keys and values of
+ * this slice and of those before it. */
 static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);
@@ -253,9 +270,9 @@ static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_conte
     return layers * ms_core_key_value_B(builder, &core, slices * shard->tokens);
 }
 
-/* What comes back from the host while a layer is passed backward: what the layer before it in the
- * stage left there. The first layer to be passed backward has nothing of its own there, as it is
- * used at once. Source: Megatron-LM,
+/* Bytes that arrive from the host while a layer's backward pass runs [B]: the offloaded activations
+ * of the layer before it in the stage, whose backward pass is next. The stage's last layer leaves
+ * nothing on the host, as its activations are needed at once. Source: Megatron-LM,
  * megatron.core.pipeline_parallel.fine_grained_activation_offload (on_group_start_backward reloads
  * the next group, should_bulk_offload leaves out the last one). */
 static double reloaded_B(const ms_cost_builder *builder, ms_stage_content content, int position) {
@@ -264,8 +281,9 @@ static double reloaded_B(const ms_cost_builder *builder, ms_stage_content conten
     return is_there ? offloaded_B(builder, layer) : 0;
 }
 
-/* What a layer works with, beyond the loss's tensors: these are gone when the layers are passed
- * backward, and not there yet when they are passed forward, so that the layer has their place. */
+/* Bytes that the most demanding layer of a stage works with, less those that the loss keeps [B].
+ * The loss's tensors are gone when layers run backward, and not there yet when they run forward, so
+ * that a layer can use their place. */
 static double layers_working_B(const ms_cost_builder *builder, ms_stage_content content) {
     double layer_B = 0, loss_B = 0;
     int modules = content.is_last ? builder->model->mtp_layers : 0; /* behind the last layer */
@@ -279,8 +297,9 @@ static double layers_working_B(const ms_cost_builder *builder, ms_stage_content 
     return fmax(layer_B - loss_B, 0);
 }
 
-/* Largest that exists only during a pass: a layer's, or the loss's; what the stage receives and
- * sends; gathered parameters and gradients on their way. */
+/* Bytes that exist only during a pass, at most [B]: of a layer or of the loss; of the tensors that
+ * the stage receives and sends; of sums that wait for earlier slices; of gathered parameters and
+ * gradient buckets. */
 static double working_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     bool has_loss = content.is_last && builder->model->vocab > 0;
@@ -292,6 +311,8 @@ static double working_B(const ms_cost_builder *builder, ms_stage_content content
            ms_fsdp_unit_buffers_B(builder, largest_unit(builder, content));
 }
 
+/* All parts of a stage's memory on one rank. States are computed twice: for all units, and for the
+ * transformer layers alone. */
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content) {
     ms_parameter_count layers = {.dense = 0};
     int count = ms_stage_fsdp_unit_count(builder, content);

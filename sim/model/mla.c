@@ -1,18 +1,21 @@
-/* The attention half of a layer with latent attention: norm, products into the latents, their
- * norms, products out of them, rotary part, attention, output product, residual.
+/* The attention half of a layer with multi-head latent attention (MLA): norm, products into the
+ * latents (down), norms of the latents, products out of them (up), rotary part, attention core,
+ * output product, residual.
  *
- * With tp > 1 the latents' gradients are summed over tp where the others' hidden state would be:
- * the products into the latents are on every rank. With sequence parallelism these work on the
- * rank's own tokens and the latents are gathered.
- */
+ * Every tp rank computes all columns of the products into the latents; those out of the latents are
+ * split by heads. So over tp, the backward pass sums the gradients of the latents, where other
+ * attention sums the gradient of its input. With sequence parallelism the products into the latents
+ * work on the rank's own tokens, and the latents are gathered. */
 #include "model/mla.h"
 #include "model/attention_casts.h"
 
+/* Tokens of the rank outside the split products: 1/tp of all with sequence parallelism. */
 static double own_tokens(const ms_shard *shard) {
     return shard->plane / shard->hidden;
 }
 
-/* A product of the rank's own tokens that is on every tp rank. */
+/* Add a product of the rank's own tokens into the latents, of which every tp rank computes all
+ * `columns`. */
 static void add_down(ms_cost_builder *builder, unsigned parts, double columns) {
     const ms_shard *shard = &builder->shard;
     double n = own_tokens(shard), h = shard->hidden;
@@ -28,6 +31,7 @@ static void add_down(ms_cost_builder *builder, unsigned parts, double columns) {
     }
 }
 
+/* Add the RMS norms of both latents, behind the products into them. */
 static void add_latent_norms(ms_cost_builder *builder, unsigned parts) {
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
@@ -35,13 +39,14 @@ static void add_latent_norms(ms_cost_builder *builder, unsigned parts) {
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
         ms_cost_passes(builder, "latent_norm", MS_WORK_RMS_NORM, false, elements);
     }
-    if (parts & MS_PART_INPUT) { /* as a layer's norm */
+    if (parts & MS_PART_INPUT) {
         ms_cost_passes(builder, "latent_norm_backward", MS_WORK_RMS_NORM, true, elements);
     }
 }
 
-/* Products into the latents: one kernel for both, as their input is the same. Queries without a
- * latent are made by the product out of it alone. */
+/* Add the products into the latents and the latents' norms. One kernel makes both latents from
+ * their common input. Queries without a latent (q_rank 0) come straight from the hidden state, in
+ * add_heads. */
 static void add_latents(ms_cost_builder *builder, unsigned parts) {
     ms_mla_width width = ms_mla_width_of(builder->model, builder->shard.heads);
     if (parts & MS_PART_FORWARD) {
@@ -56,17 +61,17 @@ static void add_latents(ms_cost_builder *builder, unsigned parts) {
 static const ms_linear_names KEY_VALUE = {"key_value_up", "key_value_up_input_grad",
                                           "key_value_up_weight_grad", NULL};
 
-/* Elements of a token that are moved to put its keys together, from each head's own part and the
- * one that all share, and its values, which one product makes beside the keys' own parts; backward
- * the same the other way.
- * Source: megatron.core.fusions.fused_mla_yarn_rope_apply (_mla_rope_fwd_kv_split_kernel, and its
- * backward one); unfused, megatron.core.transformer.multi_latent_attention makes both contiguous.
- */
+/* Elements per token that are moved to assemble keys and values: one product makes each head's
+ * values and own part of its keys, and each head gets a copy of the rotary part that all share. The
+ * backward pass takes the gradients apart in the same way. Source:
+ * megatron.core.fusions.fused_mla_yarn_rope_apply (_mla_rope_fwd_kv_split_kernel, and its backward
+ * one); unfused, megatron.core.transformer.multi_latent_attention makes both contiguous. */
 static double key_value_parts(const ms_mla *mla, double heads) {
     return mla->qk_rope + heads * (2.0 * mla->qk_nope + mla->qk_rope + 2.0 * mla->v_dim);
 }
 
-/* Keys and values of received tokens, made of their latents, and the way back. */
+/* Add the product that makes keys and values of `tokens` tokens from latents that cp ranks have
+ * exchanged, or its gradients. The `expand` of ms_core. */
 static void expand_latents(ms_cost_builder *builder, unsigned parts, double tokens) {
     const ms_mla *mla = &builder->model->mla;
     const ms_shard *shard = &builder->shard;
@@ -82,6 +87,8 @@ static void expand_latents(ms_cost_builder *builder, unsigned parts, double toke
     }
 }
 
+/* Sizes of the attention core with latent attention, in the expanded form: a key and value for each
+ * head. */
 ms_core ms_mla_core(const ms_model *model, const ms_shard *shard) {
     return (ms_core){.heads = shard->heads,
                      .kv_heads = shard->heads,
@@ -91,12 +98,14 @@ ms_core ms_mla_core(const ms_model *model, const ms_shard *shard) {
                      .expand = expand_latents};
 }
 
-/* Whether keys and values are made of the latents of a whole gathered sequence, the rank's own
- * tokens among them. */
+/* Whether keys and values are made from the gathered latents of a whole sequence (context
+ * parallelism by all-gathers), so that add_heads makes none of the rank's own tokens. */
 static bool makes_keys_of_all(const ms_cost_builder *builder) {
     return builder->shard.cp > 1 && builder->layout->cp_kind == MS_CP_ALL_GATHER;
 }
 
+/* Bytes that the half keeps for the backward pass, besides the core's. Recomputation of the
+ * products out of the latents moves q, k and v to the pass that repeats them. */
 ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -112,8 +121,8 @@ ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
     double own_B = e * ((keeps_norms ? 2 : 1) * shard->plane + own * latents);
     /* the latents behind their norms and the shared rotary key; the attention's output */
     double token_B = e * ((keeps_norms ? latents : 0) + mla->qk_rope + width.context);
-    /* q; k with the rotary part copied to every head; v. Of a gathered sequence k and v are made
-     * again. */
+    /* q; k with the rotary part copied to every head; v. The backward pass makes k and v of a
+     * gathered sequence again. */
     double keys = makes_keys_of_all(builder) ? 0 : width.query + shard->heads * mla->v_dim;
     double heads_B = ms_kept_operand_B(builder) * (width.query + keys);
     bool is_moved = (repeated & MS_RECOMPUTE_LATENT_UP) != 0;
@@ -122,8 +131,8 @@ ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder) {
                            .moved_B = is_moved ? shard->tokens * heads_B : 0};
 }
 
-/* Products out of the latents, and the rotary part: queries are rotated in place, keys and values
- * put together; backward the same the other way. */
+/* Add the products out of the latents, and the rotary part: queries are rotated in place, keys and
+ * values assembled (key_value_parts). The backward pass does the same in reverse. */
 static void add_heads(ms_cost_builder *builder, unsigned parts) {
     static const ms_linear_names QUERY = {"query_up", "query_up_input_grad", "query_up_weight_grad",
                                           NULL};
@@ -150,7 +159,9 @@ static bool is_sequence_parallel(const ms_cost_builder *builder) {
     return builder->layout->has_sequence_parallel && builder->layout->tp > 1;
 }
 
-/* Collective over tp of what stands between the replicated and the split products. */
+/* Add the collective over tp between the products that every tp rank computes and those that are
+ * split: the gather of latents, or the sum of their gradients. Queries without a latent need the
+ * hidden state too. */
 static void add_latent_collective(ms_cost_builder *builder, ms_coll_kind kind) {
     const ms_shard *shard = &builder->shard;
     ms_mla_width width = ms_mla_width_of(builder->model, shard->heads);
@@ -158,8 +169,8 @@ static void add_latent_collective(ms_cost_builder *builder, ms_coll_kind kind) {
     ms_cost_collective(builder, kind, shard->tokens * (width.down + direct) * shard->element_B);
 }
 
-/* The product that closes the half, the only one with a collective of the hidden state, which may
- * run beside it; the latents' stand between products of their own. */
+/* Add the product that closes the half. Its collective carries the hidden state, and may run beside
+ * the product; the collectives of latents do not. */
 static void add_output(ms_cost_builder *builder, unsigned parts) {
     static const ms_linear_names OUTPUT = {"attention_output", "attention_output_input_grad",
                                            "attention_output_weight_grad", NULL};
@@ -169,6 +180,8 @@ static void add_output(ms_cost_builder *builder, unsigned parts) {
     builder->is_tp_split = false;
 }
 
+/* Add the half's forward part; its output is reduced over tp at the end, unless beside the
+ * product. */
 static void add_forward(ms_cost_builder *builder) {
     ms_core core = ms_mla_core(builder->model, &builder->shard);
     ms_cost_compute(builder);
@@ -188,6 +201,8 @@ static void add_forward(ms_cost_builder *builder) {
     }
 }
 
+/* Add the half's backward parts. The products out of the latents are first repeated where the
+ * layout recomputes them (MS_RECOMPUTE_LATENT_UP). */
 static void add_backward(ms_cost_builder *builder, unsigned parts) {
     ms_core core = ms_mla_core(builder->model, &builder->shard);
     const ms_shard *shard = &builder->shard;
@@ -219,6 +234,8 @@ static void add_backward(ms_cost_builder *builder, unsigned parts) {
     ms_cost_norm(builder, parts);
 }
 
+/* Add the attention half with latent attention. `parts` is the forward part alone, or backward
+ * parts. */
 void ms_cost_mla(ms_cost_builder *builder, unsigned parts) {
     if (parts & MS_PART_FORWARD) {
         add_forward(builder);

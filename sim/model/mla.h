@@ -16,7 +16,7 @@ bool ms_is_mla(const ms_model *model);
 /** Size of a head's query and key [elements]. */
 double ms_mla_query_dim(const ms_model *model);
 
-/** Columns of the products of one layer. */
+/** Widths of the products of one layer on a rank [elements]. */
 typedef struct ms_mla_width {
     double down;     /**< into both latents, the shared rotary key included */
     double query_in; /**< rows of the product that makes the queries */
@@ -25,7 +25,8 @@ typedef struct ms_mla_width {
     double context;  /**< columns of the attention's output */
 } ms_mla_width;
 
-/** The widths with `heads` heads on a rank. */
+/** The widths of the products with `heads` heads on a rank; 0 heads: only `down` and `query_in`
+ * count. */
 ms_mla_width ms_mla_width_of(const ms_model *model, double heads);
 
 /** Parameters of one layer's attention on one rank, latent norms included, without the layer's own
@@ -33,22 +34,24 @@ ms_mla_width ms_mla_width_of(const ms_model *model, double heads);
 double ms_mla_parameters(const ms_model *model, const ms_shard *shard);
 /** Parameters of latent attention that are not split over tp [count]. */
 double ms_mla_split_parameters(const ms_model *model);
-/** Weights that one token meets in one layer's attention of the whole model [count]. */
+/** Weights of the products of one layer's attention in the whole model, each met by every token
+ * [count]. */
 double ms_mla_weights(const ms_model *model);
-/** Weights of the products out of the latents [count]. */
+/** Weights of the products out of the latents in one layer of the whole model [count]. */
 double ms_mla_up_weights(const ms_model *model);
 
-/** The attention between q, k, v and its output on one rank: context-parallel ranks exchange the
- * latent of keys and values with its rotary part, in a ring and when gathered (decision note
- * layer.md), and each makes keys and values of what it receives. */
+/** The attention core on one rank. In a ring, and when gathered, context-parallel ranks exchange
+ * the latent of keys and values with its rotary part, and each rank makes keys and values from
+ * what it receives (decision note layer.md). */
 ms_core ms_mla_core(const ms_model *model, const ms_shard *shard);
 
-/** Bytes per microbatch that the attention half keeps, besides what ms_core_activation_B names [B];
- * what is left to the pass that repeats the products out of the latents is moved.
- * Source: tensor by tensor as in memory.c. */
+/** Bytes per microbatch that the attention half keeps, besides those of ms_core_activation_B [B].
+ * moved_B: those that the pass which repeats the products out of the latents makes again. Source:
+ * tensor by tensor as in memory.c. */
 ms_kept_bytes ms_mla_kept(const ms_cost_builder *builder);
 
-/** Add the attention half of a layer, collectives included. */
+/** Add the attention half of a layer, its collectives included. parts: MS_PART_FORWARD alone, or
+ * backward bits. */
 void ms_cost_mla(ms_cost_builder *builder, unsigned parts);
 
 #endif

@@ -9,6 +9,7 @@ double ms_mla_query_dim(const ms_model *model) {
     return (double)model->mla.qk_nope + model->mla.qk_rope;
 }
 
+/* Widths of the products with `heads` heads on a rank [elements]. */
 ms_mla_width ms_mla_width_of(const ms_model *model, double heads) {
     const ms_mla *mla = &model->mla;
     return (ms_mla_width){.down = (double)mla->q_rank + mla->kv_rank + mla->qk_rope,
@@ -18,11 +19,15 @@ ms_mla_width ms_mla_width_of(const ms_model *model, double heads) {
                           .context = heads * mla->v_dim};
 }
 
+/* Weights of the four products of the attention: into the latents, to queries, to keys and values,
+ * output [count]. */
 static double matrices(const ms_model *model, const ms_mla_width *width) {
     return model->hidden * width->down + width->query_in * width->query +
            model->mla.kv_rank * width->expanded + width->context * model->hidden;
 }
 
+/* Parameters of the latents' norms [count]: gains, and biases, as a norm of the hidden state has
+ * them for each element. */
 static double norm_parameters(const ms_model *model) {
     double latents = (double)model->mla.q_rank + model->mla.kv_rank;
     return ms_norm_parameters(model) * latents / model->hidden;

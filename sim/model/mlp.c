@@ -1,8 +1,9 @@
-/* The dense MLP half of a transformer layer: norm, up product, activation, down product,
- * residual. */
+/* The dense MLP half of a transformer layer: norm, up product, activation, down product, residual.
+ * `up` makes gate and value in gated MLPs. Each function adds its kernels for the MS_PART_ bits in
+ * `parts`. */
 #include "model/internal.h"
 
-/* GELU (with its bias), or SwiGLU of gate and up. */
+/* Add the activation: GELU (with its bias), or SwiGLU of gate and value. */
 static void add_activation(ms_cost_builder *builder, unsigned parts) {
     double elements = builder->shard.tokens * builder->shard.ffn;
     bool is_gated = builder->model->is_gated;
@@ -21,17 +22,20 @@ static const ms_linear_names UP = {"mlp_up", "mlp_up_input_grad", "mlp_up_weight
 static const ms_linear_names DOWN = {"mlp_down", "mlp_down_input_grad", "mlp_down_weight_grad",
                                      "mlp_down_bias_grad"};
 
+/* Add the up product. With MS_RECOMPUTE_PRODUCTS the backward pass repeats the half of it that
+ * makes gate or value. */
 static void add_up(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     ms_cost_opening(builder, parts, &UP,
                     (ms_side_products){.more = builder->model->is_gated ? 1 : 0, .out = shard->ffn},
                     shard->up_width);
-    if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) { /* gate or value */
+    if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) {
         ms_cost_product(builder, UP.forward,
                         (ms_gemm_shape){shard->tokens, shard->ffn, shard->hidden, 1});
     }
 }
 
+/* Add the down product, whose partial sums tp ranks reduce. */
 static void add_down(ms_cost_builder *builder, unsigned parts) {
     ms_cost_row(builder, parts, &DOWN, builder->shard.ffn, builder->shard.hidden);
 }
@@ -42,8 +46,8 @@ void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
     ms_cost_operators(builder, parts, OPERATORS, sizeof OPERATORS / sizeof OPERATORS[0]);
 }
 
-/* The opening product of an MLP in a parallel block: attention gathers its input for both
- * branches. */
+/* Add the up product in a parallel block, without a gather of its own: attention gathers the input
+ * of both branches. */
 static void add_gathered_up(ms_cost_builder *builder, unsigned parts) {
     ms_cost_unsplit(builder, parts, add_up);
 }

@@ -1,24 +1,25 @@
 /* The MLP half of a mixture-of-experts layer.
  *
- * Forward: norm, router, permutation (copies sorted by expert), all-to-all to the experts' ranks
- * (dispatch), copies sorted by local expert, the experts' products as grouped ones, back in the
- * order of arrival, all-to-all back (combine), the copies of a token summed, residual. Backward the
- * same way round with gradients. Shared experts see every token. The gate's weight of a copy is
- * applied inside the experts' activation, so that a copy's output need not be kept.
+ * A token goes to top_k experts, which makes top_k copies of it. Forward: norm, router, permutation
+ * (copies sorted by expert), all-to-all to the experts' ranks (dispatch), received copies sorted by
+ * local expert, the experts' products as grouped ones, copies put back in the order of arrival,
+ * all-to-all back (combine), the copies of a token summed, residual. Backward takes the same steps
+ * in reverse with gradients: there "dispatch" sends the gradients of the results. Shared experts
+ * see every token. The router's weight of a copy is applied inside the experts' activation, so that
+ * a copy's output need not be kept.
  *
  * With ep > 1 the group waits for its busiest rank: times are that rank's, FLOP and bytes the mean.
  * Source: order of operations of Megatron Core's all-to-all token dispatcher and grouped MLP (Liu
  * et al. 2025, arXiv:2504.14960, section 3); byte counts derived here from what each kernel reads
- * and writes once. Grouped products are timed as one kernel with a tile grid per expert, which 12
- * grouped shapes measured on an A100 PCIe (SimuMax, system file a100_pcie) need 3 % longer than
- * forward and 5 % shorter for weight gradients on average; libraries that launch a kernel per
- * expert can take twice as long on faster GPUs.
- */
+ * and writes once. Grouped products are timed as one kernel with a tile grid per expert. Of 12
+ * grouped shapes measured on an A100 PCIe (SimuMax, system file a100_pcie), forward ones take 3 %
+ * longer than so timed on average, weight gradients 5 % less; libraries that launch a kernel per
+ * expert can take twice as long on faster GPUs. */
 #include <math.h>
 
 #include "model/moe.h"
 
-/* The mixture-of-experts half of a layer while it is added. */
+/* The mixture-of-experts half of a layer while it is added. Copies are per rank and microbatch. */
 typedef struct moe_half {
     ms_cost_builder *builder;
     ms_moe_load load;
@@ -32,25 +33,28 @@ typedef struct moe_half {
     double back_B;   /* a token's hidden state on its way back */
     bool has_shared; /* there are shared experts */
     bool is_sequence_parallel; /* tp ranks hold different tokens outside the products */
-    double gather_ranks; /* ranks that share an expert and hold different tokens: each computes all
-                        of theirs */
-    double tokens;       /* of the rank, outside the products */
-    bool is_overlapped;  /* the shared experts run beside the all-to-alls */
-    bool is_delayed;     /* the experts' weight gradients run beside the last all-to-all */
+    double gather_ranks;       /* ranks that share an expert and hold different tokens; each of them
+                                  computes the copies of all (ms_moe_gather_ranks) */
+    double tokens;             /* of the rank, outside the products */
+    bool is_overlapped;        /* the shared experts run beside the all-to-alls */
+    bool is_delayed;           /* the experts' weight gradients run beside the last all-to-all */
     unsigned parts;
 } moe_half;
 
+/* Inner width of all shared experts together on this rank [elements]. */
 static double shared_width(const ms_model *model, double tp) {
     return (double)model->moe.shared_experts * model->moe.shared_ffn / tp;
 }
 
+/* Columns of an expert's first product for each column of its inner width: gate and value, or
+ * one. */
 static double up_factor(const ms_model *model) {
     return model->is_gated ? 2 : 1;
 }
 
-/* Copies go to other ranks and back in elements of their own, where some are given. Products of
- * fewer bits take what came in fewer bits as it is. */
-static void set_way(moe_half *half, const ms_moe *moe) {
+/* Set the bytes of a copy on its way to other ranks and back, where the model gives element sizes
+ * of its own (fp8) for these. Products in fewer bits take such copies as they arrive. */
+static void set_sent_bytes(moe_half *half, const ms_moe *moe) {
     double hidden = half->builder->shard.hidden;
     if (moe->dispatch_element_B > 0) {
         half->sent_B = hidden * moe->dispatch_element_B;
@@ -62,6 +66,7 @@ static void set_way(moe_half *half, const ms_moe *moe) {
     }
 }
 
+/* The half of the layer that the builder is adding, with its sizes on this rank. */
 static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
@@ -72,7 +77,7 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     half.up = up_factor(model) * half.ffn;
     half.row_B = half.sent_B = half.input_B = half.back_B = shard->hidden * shard->element_B;
     if (half.ep > 1) {
-        set_way(&half, &model->moe);
+        set_sent_bytes(&half, &model->moe);
     }
     half.has_shared = model->moe.shared_experts > 0;
     half.is_sequence_parallel = builder->layout->has_sequence_parallel && builder->layout->tp > 1;
@@ -85,39 +90,44 @@ static moe_half half_of(ms_cost_builder *builder, unsigned parts) {
     return half;
 }
 
-/* Kernel bound by memory over the copies that a rank computes.  row_B: per copy. */
+/* Add a memory-bound kernel over all copies that a rank computes. row_B: moved per copy [B]. */
 static void add_copies(const moe_half *half, const char *name, double row_B) {
     double mean = half->load.sent * half->gather_ranks,
            busiest = half->load.busiest * half->gather_ranks;
     ms_cost_uneven(half->builder, name, mean * row_B, busiest * row_B, 1);
 }
 
-/* Operations of a router that are a kernel each: on tables with an entry for each token and expert,
- * with `elements` of its products' type and `fp32_B` in other types to read and write of an entry;
- * on the chosen entries; and searches of a table for the largest. */
+/* Kernels of an eager router, one for each PyTorch operation. Three sorts of them: on tables with
+ * an entry for each token and expert, on the chosen entries (top_k for each token), and searches of
+ * a table for its largest entries. */
 typedef struct router_work {
-    int tables;
-    double elements, fp32_B;
-    int choices, searches;
+    int tables;              /* kernels on tables */
+    double elements, fp32_B; /* moved per entry by all of these together: elements of the working
+                                type, and bytes of other types [B] */
+    int choices, searches;   /* kernels of the two other sorts */
 } router_work;
 
-/* Forward: scores (e in, 4 out), the search, five operations on what it chose (sum, its bound,
- * quotient, scale, copy); probabilities as a table (zeros, a copy to scatter into: 3 e) and as a
- * map (zeros, copy to integers, one to scatter into, copy to bits: 2 e + 17); of the auxiliary loss
- * scores, search and map once more, the map's and the scores' sums (1 and 4 in), three operations
- * on these; three scatters. Backward: eight operations on what was chosen, a table of zeros to
- * scatter into (4 out), two softmaxes (8 in, e out), the sums' gradient (4 out), both scores'
- * gradients summed (3 e).
- * Where an expert takes a bounded number of tokens: a search along the tokens, its map (zeros, a
- * copy to scatter into, copy to bits: 4 e + 1), the probabilities left (2 e + 1); backward these.
+/* Work of an eager router; in brackets, bytes per entry of a table, e in the working type.
+ * - Forward: scores (e in, 4 out), the search, five operations on the chosen entries (sum, its
+ *   bound, quotient, scale, copy); probabilities as a table (zeros, a copy to scatter into: 3 e)
+ *   and as a map (zeros, copy to integers, one to scatter into, copy to bits: 2 e + 17). For the
+ *   auxiliary loss scores, search and map once more, the sums of map and scores (1 and 4 in), three
+ *   operations on the sums; three scatters.
+ * - Backward: eight operations on the chosen entries, a table of zeros to scatter into (4 out), two
+ *   softmaxes (8 in, e out), the gradient of the sums (4 out), the sum of both scores' gradients (3
+ *   e).
+ * - Dropping, where an expert takes a bounded number of tokens: a search along the tokens, its map
+ *   (zeros, a copy to scatter into, copy to bits: 4 e + 1), the probabilities that are left (2 e +
+ *   1); backward the gradient of the last.
+ *
  * Source: megatron.core.transformer.moe.moe_utils (topk_routing_with_score_function,
  * compute_routing_scores_for_aux_loss, switch_load_balancing_loss_func,
  * apply_router_token_dropping); bytes derived here. */
 static const router_work ROUTING = {14, 9, 47, 11, 2}, ROUTING_BACKWARD = {5, 5, 24, 8, 0},
                          DROPPING = {4, 6, 2, 1, 1}, DROPPING_BACKWARD = {1, 2, 1, 0, 0};
 
-/* A search takes a block of threads, a warp at least, for a token, and its arithmetic takes longer
- * than reading the row. */
+/* Add the search for the largest entries of a table of `tokens` rows. A block of threads, a warp at
+ * least, searches the row of a token, and its arithmetic takes longer than reading the row. */
 static void add_search(ms_cost_builder *builder, double tokens, double experts) {
     enum { WARP = 32 };
     const ms_gpu_type *gpu = builder->gpu;
@@ -127,6 +137,8 @@ static void add_search(ms_cost_builder *builder, double tokens, double experts) 
                         fmax(gpu->kernels.search_s * entries / moving_s, 1));
 }
 
+/* Add the kernels of a piece of router work. The bytes of tables are divided evenly over their
+ * kernels. */
 static void add_router_work(const moe_half *half, const char *name, router_work work) {
     ms_cost_builder *builder = half->builder;
     const ms_moe *moe = &builder->model->moe;
@@ -142,7 +154,8 @@ static void add_router_work(const moe_half *half, const char *name, router_work 
     }
 }
 
-/* The choice of experts. Fused, logits are read, probabilities and the chosen ones written. */
+/* Add the choice of experts from the router's logits. The fused kernel reads the logits, and writes
+ * probabilities and the chosen experts. */
 static void add_choice(const moe_half *half) {
     const ms_moe *moe = &half->builder->model->moe;
     if (moe->router == MS_MOE_ROUTER_FUSED) {
@@ -156,8 +169,8 @@ static void add_choice(const moe_half *half) {
     }
 }
 
-/* The gradient of the choice of experts. Fused: probabilities and their gradients in, the logits'
- * gradients out. */
+/* Add the gradient of the choice of experts. The fused kernel reads probabilities and their
+ * gradients, and writes the logits' gradients. */
 static void add_choice_backward(const moe_half *half) {
     const ms_moe *moe = &half->builder->model->moe;
     if (moe->router == MS_MOE_ROUTER_FUSED) {
@@ -170,11 +183,12 @@ static void add_choice_backward(const moe_half *half) {
     add_router_work(half, "router_table_backward", ROUTING_BACKWARD);
 }
 
+/* Add the router: the product that makes a logit for each token and expert, and the choice of
+ * experts. */
 static void add_router(const moe_half *half, unsigned parts) {
     ms_cost_builder *builder = half->builder;
     const ms_shard *shard = &builder->shard;
-    builder->product.kind =
-        (ms_product_kind)0; /* in the working type, whatever the others are in */
+    builder->product.kind = (ms_product_kind)0; /* always in the working type */
     double n = half->tokens, experts = builder->model->moe.experts, h = shard->hidden;
     if (parts & MS_PART_FORWARD) {
         ms_cost_gemm(builder, "router", (ms_gemm_shape){n, experts, h, 1});
@@ -190,38 +204,40 @@ static void add_router(const moe_half *half, unsigned parts) {
     builder->product.kind = MS_PRODUCT_MLP;
 }
 
-/* The host copies back how many tokens each expert got, by which it sizes the all-to-alls and the
- * experts' products: until then it launches nothing. Experts that are filled up to their capacity
- * have sizes that it knows.
- * Source: megatron.core.transformer.moe.token_dispatcher, _maybe_dtoh_and_synchronize; grouped
- * products of Transformer Engine take the numbers of rows as a list. */
+/* Let the host wait for the number of copies that each expert gets. It sizes the all-to-alls and
+ * the experts' products by these counts, and launches nothing before the GPU has computed them.
+ * With experts that are padded to their capacity all sizes are known before. Source:
+ * megatron.core.transformer.moe.token_dispatcher, _maybe_dtoh_and_synchronize; grouped products of
+ * Transformer Engine take the numbers of rows as a list. */
 static void await_counts(const moe_half *half) {
     if (half->builder->layout->waits_for_counts && !half->builder->model->moe.has_padding) {
         ms_cost_host_wait(half->builder);
     }
 }
 
-/* Tokens to copies, or copies summed to tokens: either reads one and writes the other.  copy_B: of
- * a copy. */
+/* Add the kernel that copies tokens to copies, or sums copies to tokens: it reads one and writes
+ * the other. copy_B: bytes of a copy. */
 static void add_permutation(const moe_half *half, const char *name, double copy_B) {
     ms_cost_memory(half->builder, name, half->tokens * half->row_B + half->load.sent * copy_B);
 }
 
-/* Received copies from the order of their sources to that of the experts, or back.  from_B, to_B:
- * of a copy, read and written. */
+/* Add the kernel that sorts received copies from the order of their source ranks to that of the
+ * local experts, or back. from_B, to_B: bytes of a copy read and written. One local expert needs no
+ * sort. */
 static void add_sort(const moe_half *half, double from_B, double to_B) {
     if (half->ep > 1 && half->local > 1) {
         add_copies(half, "expert_sort", from_B + to_B);
     }
 }
 
-/* A product of the copies a rank received, `in` to `out` columns in each expert.  names: of the
- * forward product and of both gradients. */
+/* Add a grouped product of the copies that a rank received. columns: n columns out and k columns
+ * in, in each expert. Casts come before it where it multiplies in fewer bits. */
 static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_names *names,
                         ms_gemm_shape columns) {
     double mean = half->load.sent * half->gather_ranks / half->local;
     double busiest = half->load.busiest * half->gather_ranks / half->local;
     double in = columns.k, out = columns.n, experts = half->local;
+    /* dispatch brings the first product's input, and backward the second product's gradient */
     bool is_up = in == half->builder->shard.hidden && out == half->up;
     bool is_sent = half->ep > 1 && half->builder->model->moe.dispatch_element_B > 0;
     ms_cost_expert_casts(half->builder, parts,
@@ -253,12 +269,14 @@ static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_na
     }
 }
 
+/* Add the first product of the routed experts. */
 static void add_expert_up(const moe_half *half, unsigned parts) {
     static const ms_linear_names UP = {"expert_up", "expert_up_input_grad", "expert_up_weight_grad",
                                        "expert_up_bias_grad"};
     add_grouped(half, parts, &UP, (ms_gemm_shape){.n = half->up, .k = half->builder->shard.hidden});
 }
 
+/* Add the second product of the routed experts. */
 static void add_expert_down(const moe_half *half, unsigned parts) {
     static const ms_linear_names DOWN = {"expert_down", "expert_down_input_grad",
                                          "expert_down_weight_grad", "expert_down_bias_grad"};
@@ -266,7 +284,8 @@ static void add_expert_down(const moe_half *half, unsigned parts) {
                 (ms_gemm_shape){.n = half->builder->shard.hidden, .k = half->ffn});
 }
 
-/* Inner activation: first product's columns in, `ffn` out; backward both in and their gradients. */
+/* Add the activation of the routed experts: the first product's columns in, `ffn` out; backward
+ * these columns and the result's gradient in, the columns' gradient out. */
 static void add_expert_activation(const moe_half *half, unsigned parts) {
     double e = half->builder->shard.element_B;
     if ((parts & MS_PART_FORWARD) || ms_repeats(half->builder, parts, MS_RECOMPUTE_ACTIVATIONS)) {
@@ -277,8 +296,9 @@ static void add_expert_activation(const moe_half *half, unsigned parts) {
     }
 }
 
-/* The shared experts' collectives over tp are their own with sequence parallelism, else the half's:
- * their partial sums join the others'. */
+/* Open the computation of the shared experts. With sequence parallelism they have collectives over
+ * tp of their own. Else their partial sums join those of the routed experts, and the half's
+ * collective sums both. */
 static void begin_shared(const moe_half *half) {
     if (half->is_sequence_parallel) {
         ms_cost_half_begin(half->builder, half->parts);
@@ -287,13 +307,14 @@ static void begin_shared(const moe_half *half) {
     }
 }
 
+/* Close the shared experts' computation, as begin_shared has opened it. */
 static void end_shared(const moe_half *half) {
     if (half->is_sequence_parallel) {
         ms_cost_half_end(half->builder, half->parts);
     }
 }
 
-/* First product and activation of the shared experts. */
+/* Add the first product and the activation of the shared experts. */
 static void add_shared_up(const moe_half *half) {
     static const ms_linear_names UP = {"shared_up", "shared_up_input_grad", "shared_up_weight_grad",
                                        NULL};
@@ -324,6 +345,7 @@ static void add_shared_up(const moe_half *half) {
     }
 }
 
+/* Add the second product of the shared experts. */
 static void add_shared_down(const moe_half *half) {
     static const ms_linear_names DOWN = {"shared_down", "shared_down_input_grad",
                                          "shared_down_weight_grad", NULL};
@@ -344,10 +366,10 @@ static void add_shared_down(const moe_half *half) {
     }
 }
 
-/* An all-to-all over ep of the copies, elements of `element_B` (0: activations).  Where a token
- * crosses to a node once, its bytes are what crosses between nodes, of which it reaches
- * `reach.nodes` on average; inside them it is forwarded to the members that hold its experts.
- * Returns what to wait for. */
+/* Add an all-to-all of the copies over ep. element_B: of an element; 0: as activations are. Returns
+ * the number to wait for it by (ms_cost_communicate). With a limit on a token's nodes, a token
+ * crosses to each of its nodes once (reach.nodes on average), and is forwarded there to the
+ * reach.ranks members that hold its experts. */
 static int add_all_to_all(const moe_half *half, double element_B, bool is_async) {
     ms_cost_builder *builder = half->builder;
     const ms_model_layout *layout = builder->layout;
@@ -369,8 +391,9 @@ static int add_all_to_all(const moe_half *half, double element_B, bool is_async)
     return ms_cost_communicate(builder, &comm);
 }
 
-/* Exchange the copies of ranks that share an expert, if they hold different ones: gathered before
- * the products, their sums scattered behind them. */
+/* Add a collective of copies over the ranks that share an expert, if they hold different copies:
+ * gathered before the products, their results' partial sums reduce-scattered behind them. after:
+ * the collective that it waits for. */
 static void exchange_copies(const moe_half *half, ms_coll_kind kind, int after) {
     ms_cost_communicate(
         half->builder,
@@ -381,9 +404,8 @@ static void exchange_copies(const moe_half *half, ms_coll_kind kind, int after) 
                    .after = after});
 }
 
-/* Open the experts' computation, which among ep ranks is always one of its own.  after: the
- * all-to-all that brings its copies. Where ranks that share an expert hold different tokens, each
- * sees the copies that any of them received. */
+/* Open the routed experts' computation, in a segment of its own among several ep ranks. after: the
+ * all-to-all that brings the copies. */
 static void begin_experts(const moe_half *half, int after) {
     if (half->gather_ranks > 1) {
         exchange_copies(half, MS_COLL_ALL_GATHER, after);
@@ -397,25 +419,25 @@ static void begin_experts(const moe_half *half, int after) {
     }
 }
 
-/* Each rank gets its share of the sums back. */
+/* Sum the results over the ranks that share an expert, and leave each rank its own copies. */
 static void end_experts(const moe_half *half) {
     if (half->gather_ranks > 1) {
         exchange_copies(half, MS_COLL_REDUCE_SCATTER, 0);
     }
 }
 
-/* Sums of tensors of the half's tokens, each of which reads two and writes one of them; a compiled
- * kernel does so on the way.
- * Source: PyTorch, torch::autograd::InputBuffer::accumulate. */
+/* Add `count` kernels that sum two tensors of the half's tokens: two in, one out. Compiled kernels
+ * sum on the way. Source: PyTorch, torch::autograd::InputBuffer::accumulate. */
 static void add_sums(const moe_half *half, int count) {
     for (int i = 0; i < count && half->builder->model->kernels != MS_KERNELS_COMPILED; i++) {
         ms_cost_memory(half->builder, "branch_sum", 3 * half->tokens * half->row_B);
     }
 }
 
-/* The gate of what the shared experts give: forward their input and result in, the scaled result
- * out; backward the result's gradient in and out, the result for the gate's, and the input's share
- * added. Products with the gate's one column are part of these kernels' passes. */
+/* Add the gate that scales the shared experts' result token by token. Forward the half's input and
+ * the result in, the scaled result out; backward the scaled result's gradient in, the result's
+ * gradient out, the result in for the gate's gradient, and the gradient of the input added (2). The
+ * product with the gate's one column is part of these kernels. */
 static void add_shared_gate(const moe_half *half) {
     bool is_forward = (half->parts & MS_PART_FORWARD) != 0;
     if (half->builder->model->moe.parts.has_shared_gate &&
@@ -425,6 +447,9 @@ static void add_shared_gate(const moe_half *half) {
     }
 }
 
+/* Add the half's forward part. The shared experts' first product is added behind the dispatch, and
+ * the second behind the combine, so that they run beside the all-to-alls where these are
+ * asynchronous. */
 static void add_forward(const moe_half *half) {
     ms_cost_builder *builder = half->builder;
     const ms_moe *moe = &builder->model->moe;
@@ -448,16 +473,18 @@ static void add_forward(const moe_half *half) {
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_unpermute", half->back_B);
     add_shared_gate(half);
-    add_sums(half,
-             half->has_shared); /* add the shared experts' result to that of the routed experts */
+    /* the shared experts' result is added to that of the routed experts */
+    add_sums(half, half->has_shared);
     ms_cost_residual(builder, half->parts);
 }
 
-/* The experts' weight gradients where they are put off, else beside their input gradients. */
+/* The parts of an expert's products that are added between the all-to-alls: without the weight
+ * gradients, where these are delayed until the last all-to-all is under way. */
 static unsigned expert_parts(const moe_half *half) {
     return half->is_delayed ? MS_PART_INPUT : half->parts;
 }
 
+/* Add the half's input gradients and, in a whole backward pass, its weight gradients. */
 static void add_backward(const moe_half *half) {
     ms_cost_builder *builder = half->builder;
     const ms_moe *moe = &builder->model->moe;
@@ -485,10 +512,12 @@ static void add_backward(const moe_half *half) {
     ms_cost_compute_after(builder, combined);
     add_permutation(half, "moe_permute_backward", half->back_B);
     add_router(half, half->parts);
-    add_sums(half, 1 + half->has_shared); /* gradients of what router and experts read */
+    add_sums(half, 1 + half->has_shared); /* router, routed and shared experts share their input */
     ms_cost_norm(builder, half->parts);
 }
 
+/* Add the weight gradients of a backward pass that is split in two (W), which has no
+ * all-to-alls. */
 static void add_weight_gradients(const moe_half *half) {
     add_shared_down(half);
     ms_cost_compute(half->builder);
@@ -499,6 +528,9 @@ static void add_weight_gradients(const moe_half *half) {
     add_router(half, MS_PART_WEIGHT);
 }
 
+/* Add the half for `parts`: forward, backward with input gradients, or weight gradients alone.
+ * Without sequence parallelism one collective over tp sums the partial results of routed and shared
+ * experts. */
 void ms_cost_moe(ms_cost_builder *builder, unsigned parts) {
     moe_half half = half_of(builder, parts);
     if (parts & MS_PART_FORWARD) {

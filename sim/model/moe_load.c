@@ -1,9 +1,13 @@
-/* How many copies of a microbatch's tokens go to which expert and rank. */
+/* Loads of experts: which layers have experts, and how many copies of a microbatch's tokens each
+ * expert and each ep rank receives. Each layer draws the popularity of its experts from the model's
+ * seed; times of a layer follow from its busiest rank. */
 #include <math.h>
 
 #include "base/random.h"
 #include "model/moe.h"
 
+/* Whether a layer has experts: it is not at the front, not listed as dense, and the last of its
+ * `every` layers. MTP modules' layers are as the model's last one. */
 bool ms_layer_is_moe(const ms_model *model, int layer) {
     const ms_moe *moe = &model->moe;
     int index = layer < model->layers ? layer : model->layers - 1;
@@ -31,20 +35,22 @@ int ms_ep_of(const ms_model_layout *layout) {
     return layout->ep > 0 ? layout->ep : 1;
 }
 
-/* Standard normal number.  Source: Box and Muller 1958. */
+/* A normally distributed number of mean 0 and deviation 1. Source: Box and Muller 1958. */
 static double normal(ms_random *random) {
     const double TURN = 6.283185307179586;
     double radius = sqrt(-2 * log(1 - ms_random_unit(random)));
     return radius * cos(TURN * ms_random_unit(random));
 }
 
+/* Draw `count` lognormal numbers whose standard deviation is `spread` times their mean. */
 static void draw_lognormal(ms_random *random, double spread, int count, double *out) {
-    double sigma = sqrt(log1p(spread * spread)); /* gives a standard deviation of spread * mean */
+    double sigma = sqrt(log1p(spread * spread)); /* deviation / mean = sqrt(exp(sigma^2) - 1) */
     for (int i = 0; i < count; i++) {
         out[i] = exp(sigma * normal(random));
     }
 }
 
+/* Set `count` numbers to 1, 2^-spread, 3^-spread, ... in a random order. */
 static void draw_zipf(ms_random *random, double spread, int count, double *out) {
     for (int i = 0; i < count; i++) {
         out[i] = pow(i + 1, -spread);
@@ -57,10 +63,13 @@ static void draw_zipf(ms_random *random, double spread, int count, double *out) 
     }
 }
 
+/* Whether all experts are chosen equally often. */
 static bool is_even(const ms_moe *moe) {
     return moe->imbalance == MS_IMBALANCE_NONE || moe->spread <= 0;
 }
 
+/* Draw how often each expert of a layer is chosen, scaled to a mean of 1. The random numbers of a
+ * layer follow from (seed, layer) alone. */
 void ms_moe_popularity(const ms_moe *moe, int layer, double *popularity_out) {
     if (is_even(moe)) {
         for (int i = 0; i < moe->experts; i++) {
@@ -83,8 +92,9 @@ void ms_moe_popularity(const ms_moe *moe, int layer, double *popularity_out) {
     }
 }
 
-/* One round of passing on what experts above `limit` cannot take, in proportion to what the others
- * have.  Returns whether another round may be needed. */
+/* One round of moving the copies that experts above `limit` cannot take to the experts below it, in
+ * proportion to what these have. copies: [experts]. Returns whether another round may be needed,
+ * because an expert may now be above the limit. */
 static bool pass_on(double *copies, int experts, double limit) {
     double excess = 0, below = 0;
     for (int i = 0; i < experts; i++) {
@@ -104,10 +114,13 @@ static bool pass_on(double *copies, int experts, double limit) {
     return true;
 }
 
+/* Most copies of `tokens` tokens of one rank that an expert takes, with a capacity factor. */
 static double capacity_of(const ms_moe *moe, double tokens) {
     return ceil(moe->capacity_factor * tokens * moe->top_k / moe->experts);
 }
 
+/* Copies that each expert receives of `tokens` tokens of one rank, in place of its popularity. An
+ * expert gets a token at most once, so `tokens` bounds its copies before the capacity does. */
 double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity) {
     double mean = tokens * moe->top_k / moe->experts, sum = 0;
     for (int i = 0; i < moe->experts; i++) {
@@ -125,11 +138,12 @@ double ms_moe_copies(const ms_moe *moe, double tokens, double *popularity) {
         }
         sum += popularity[i];
     }
-    /* without a rounding of sums, which can be a tile of a product more */
+    /* exact where nothing is dropped: a rounded sum can need one more tile of a product */
     return is_dropped ? sum : tokens * moe->top_k;
 }
 
-/* All experts alike: closed form, without a rounding of sums. */
+/* The load where all experts are chosen equally often, in closed form: a sum over experts would be
+ * rounded. */
 static ms_moe_load even_load(const ms_moe *moe, double tokens) {
     double sent = tokens * moe->top_k;
     if (moe->capacity_factor > 0) {
@@ -138,6 +152,8 @@ static ms_moe_load even_load(const ms_moe *moe, double tokens) {
     return (ms_moe_load){.sent = sent, .busiest = sent, .delivered = sent};
 }
 
+/* Copies that ranks of an ep group send and receive. Every rank of the group sends the same mix, so
+ * that a rank receives ep times what one rank sends to its experts. */
 ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, double *scratch) {
     ms_moe_load load = even_load(moe, tokens);
     if (!is_even(moe)) {
@@ -159,6 +175,8 @@ ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, 
     return load;
 }
 
+/* Loads of all layers and MTP modules, for the tokens that a tp rank holds outside the split
+ * products. */
 ms_status ms_moe_loads_new(const ms_cost_builder *builder, const ms_moe_load **loads_out) {
     const ms_model *model = builder->model;
     if (model->moe.experts == 0) {
@@ -179,7 +197,8 @@ ms_status ms_moe_loads_new(const ms_cost_builder *builder, const ms_moe_load **l
     return MS_OK;
 }
 
-/* Probability that at least one of k different experts of `all` lies in a group of `group`. */
+/* Probability that at least one of k different experts, drawn from `all`, is in a given group of
+ * `group` experts: 1 - C(all - group, k) / C(all, k), as a product. */
 static double touched(double all, double group, int k) {
     double none = 1;
     for (int i = 0; i < k; i++) {
@@ -188,6 +207,8 @@ static double touched(double all, double group, int k) {
     return 1 - none;
 }
 
+/* Expected nodes and ranks that hold a token's experts. Each of the allowed nodes, and each rank on
+ * one, is reached with the same probability. */
 ms_moe_reach ms_moe_reach_of(const ms_moe *moe, int nodes, int node_ranks) {
     int allowed = moe->node_limit > 0 && moe->node_limit < nodes ? moe->node_limit : nodes;
     double per_node = (double)moe->experts / nodes;

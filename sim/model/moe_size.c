@@ -1,27 +1,33 @@
-/* Parameters, memory and legal degrees of mixture-of-experts layers, and how any degree is checked
- * against the size that it splits. */
+/* Parameters and memory of mixture-of-experts layers, the degrees that fit their sizes, and the
+ * check of any degree against the size that it splits (ms_check_split). */
 #include <stdio.h>
 
 #include "model/moe.h"
 
+/* Weight matrices of an expert: three with a gate, else two. */
 static double matrices_of(const ms_model *model) {
     return model->is_gated ? 3 : 2;
 }
 
+/* Ranks that share an expert and hold different tokens: tp ranks do so with sequence parallelism,
+ * and ranks of an expert mesh always. */
 double ms_moe_gather_ranks(const ms_model_layout *layout) {
     bool is_split = layout->expert_mesh.tp > 0 || layout->has_sequence_parallel;
     return is_split ? ms_expert_tp(layout) : 1;
 }
 
+/* Parameters of one layer's routed experts on one rank: experts are spread over ep, and each over
+ * tp. */
 double ms_moe_expert_parameters(const ms_model *model, const ms_model_layout *layout) {
     const ms_moe *moe = &model->moe;
     double width = moe->ffn / ms_expert_tp(layout);
     double biases = ms_has_bias(model, MS_BIAS_EXPERTS)
                         ? (matrices_of(model) - 1) * width + model->hidden
-                        : 0; /* those behind the second product are not split */
+                        : 0; /* biases behind the second product are not split over tp */
     return (matrices_of(model) * model->hidden * width + biases) * moe->experts / ms_ep_of(layout);
 }
 
+/* Parameters of one layer's router and shared experts on one rank; tp splits the latter only. */
 double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {
     const ms_moe *moe = &model->moe;
     double width = (double)moe->shared_experts * moe->shared_ffn / shard->tp;
@@ -30,6 +36,7 @@ double ms_moe_shared_parameters(const ms_model *model, const ms_shard *shard) {
     return router + matrices_of(model) * model->hidden * width;
 }
 
+/* Weights that one token meets in the MLP half of a layer with experts. */
 double ms_moe_active_weights(const ms_model *model) {
     const ms_moe *moe = &model->moe;
     double width = (double)moe->top_k * moe->ffn + (double)moe->shared_experts * moe->shared_ffn;
@@ -43,8 +50,9 @@ static double inner_width(const ms_model *model, double ffn) {
     return (model->is_gated ? 3 : 2) * ffn;
 }
 
-/* Bytes of a token's inner tensors that are kept for the backward pass: the activation's input, and
- * its result as the second product's input unless recomputation repeats the activation. */
+/* Bytes that an expert keeps of one token's inner tensors for the backward pass [B]: the
+ * activation's input and, unless recomputation repeats the activation, its result as the second
+ * product's input. kind: of the expert's products. ffn: inner width on this rank. */
 static double kept_inner_B(const ms_cost_builder *builder, ms_product_kind kind, double ffn) {
     bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
     double given_B = builder->model->moe.kept_element_B;
@@ -53,11 +61,11 @@ static double kept_inner_B(const ms_cost_builder *builder, ms_product_kind kind,
     return (inner_width(builder->model, ffn) - ffn) * inner_B + (is_repeated ? 0 : ffn * result_B);
 }
 
-/* Of a routed expert: the gate's weight of a copy is applied to the result of its activation, in
- * the same kernel where that is gated; else that result is kept besides, to be multiplied again
- * with the gradient.
- * Source: Megatron-LM, megatron.core.transformer.moe.experts (bias_act_func) and
- * megatron.core.fusions.fused_bias_swiglu (weighted_bias_swiglu_impl). */
+/* Bytes that a routed expert keeps of one copy's inner tensors [B]. The router's weight of a copy
+ * scales the activation's result. A gated activation does so in its own kernel; else the unscaled
+ * result is kept as well, to be multiplied with the gradient. Source: Megatron-LM,
+ * megatron.core.transformer.moe.experts (bias_act_func) and megatron.core.fusions.fused_bias_swiglu
+ * (weighted_bias_swiglu_impl). */
 static double kept_routed_B(const ms_cost_builder *builder, double ffn) {
     bool is_repeated = (builder->layout->recompute_parts & MS_RECOMPUTE_ACTIVATIONS) != 0;
     bool is_weighted_apart = !builder->model->is_gated && !is_repeated;
@@ -67,8 +75,8 @@ static double kept_routed_B(const ms_cost_builder *builder, double ffn) {
            (is_weighted_apart ? ffn * result_B : 0);
 }
 
-/* Bytes of an element of a kept copy: the element it was sent in where tokens cross ep ranks in
- * fp8, else that of a product's input. */
+/* Bytes of an element of a kept copy [B]: as it was sent to another rank, where the model names a
+ * type for that, else as the input of a product is kept. */
 static double copy_element_B(const ms_cost_builder *builder) {
     double sent_B = builder->model->moe.dispatch_element_B;
     return ms_ep_of(builder->layout) > 1 && sent_B > 0
@@ -76,18 +84,23 @@ static double copy_element_B(const ms_cost_builder *builder) {
                : ms_kept_input_B(builder, MS_PRODUCT_EXPERTS);
 }
 
-/* Copies of tokens that the busiest rank computes, gathered over the ranks that share an expert. */
-static double computed(const ms_cost_builder *builder, const ms_moe_load *load) {
+/* Copies of tokens that the busiest rank computes, gathered over the ranks that share an expert
+ * [count]. */
+static double computed_copies(const ms_cost_builder *builder, const ms_moe_load *load) {
     return load->busiest * ms_moe_gather_ranks(builder->layout);
 }
 
+/* Bytes kept for the copies that the busiest rank computes [B]: the copies and the experts' inner
+ * tensors. */
 double ms_moe_copies_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     const ms_model *model = builder->model;
     double copy_B = copy_element_B(builder) * model->hidden +
                     kept_routed_B(builder, model->moe.ffn / ms_expert_tp(builder->layout));
-    return computed(builder, load) * copy_B;
+    return computed_copies(builder, load) * copy_B;
 }
 
+/* Bytes that the half keeps for the backward pass [B]: the tokens' tensors, the shared experts',
+ * the copies', and the dropout mask. */
 double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     const ms_model *model = builder->model;
     const ms_moe *moe = &model->moe;
@@ -95,22 +108,25 @@ double ms_moe_kept_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     double e = shard->element_B, tp = shard->tp;
     double own = shard->plane / shard->hidden;
     double mask_B = model->dropout > 0 ? shard->plane : 0;
-    /* inputs of the norm and of router, permutation and shared experts; probabilities and the
-     * chosen ones' numbers in 4 bytes each */
+    /* input of the norm; its result, which router, permutation and shared experts read; for each
+     * token all experts' probabilities, and those and the numbers of the chosen experts, in 4 bytes
+     * each */
     bool keeps_norm = !(builder->layout->recompute_parts & MS_RECOMPUTE_NORMS);
     double token_B =
         (keeps_norm ? 2 : 1) * e * shard->plane + own * 4 * (moe->experts + 2.0 * moe->top_k);
     double shared = (double)moe->shared_experts * moe->shared_ffn / tp;
     double shared_B = shard->tokens * kept_inner_B(builder, MS_PRODUCT_MLP, shared);
     shared_B +=
-        moe->parts.has_shared_gate ? e * shard->plane : 0; /* their result, which it scales */
+        moe->parts.has_shared_gate ? e * shard->plane : 0; /* the result that the gate scales */
     return token_B + shared_B + ms_moe_copies_kept_B(builder, load) + mask_B;
 }
 
+/* Bytes of the half that exist during a pass only [B], in the working type, whatever the copies are
+ * sent and kept in. */
 double ms_moe_working_B(const ms_cost_builder *builder, const ms_moe_load *load) {
     const ms_model *model = builder->model;
     const ms_shard *shard = &builder->shard;
-    double copies = computed(builder, load);
+    double copies = computed_copies(builder, load);
     /* the gradients of the inner tensors, and the copies as they arrive and as they are sorted */
     double inner_B = copies * inner_width(model, model->moe.ffn / ms_expert_tp(builder->layout)) *
                      shard->element_B;
@@ -123,6 +139,8 @@ static bool fits(const ms_split *split, int degree) {
     return split->size % degree == 0 || (split->is_shared && degree % split->size == 0);
 }
 
+/* Check that a degree fits the size that it splits. The nearest degrees below and above that fit
+ * are searched one by one for the message. */
 ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
     if (fits(split, split->degree)) {
         return MS_OK;
@@ -143,6 +161,7 @@ ms_status ms_check_split(ms_diag *diag, const ms_split *split) {
                          split->degree, split->verb, split->size, split->what, below, other);
 }
 
+/* Whether a list of statuses has a fault, as a status. */
 ms_status ms_any_fault(const ms_status *found, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (found[i] != MS_OK) {
@@ -152,11 +171,13 @@ ms_status ms_any_fault(const ms_status *found, size_t count) {
     return MS_OK;
 }
 
+/* Check that a degree divides a size. what: the things that the size counts. */
 static ms_status check_divides(ms_diag *diag, const char *name, int degree, int size,
                                const char *what) {
     return ms_check_split(diag, &(ms_split){name, degree, "divide", size, what, false});
 }
 
+/* Check that there are as many experts as a token goes to. */
 static ms_status check_choice(const ms_moe *moe, ms_diag *diag) {
     if (moe->top_k > moe->experts) {
         return ms_diag_error(diag, "top_k '%d' is more than the %d experts", moe->top_k,
@@ -165,7 +186,7 @@ static ms_status check_choice(const ms_moe *moe, ms_diag *diag) {
     return MS_OK;
 }
 
-/* The nodes that a token may reach must hold as many experts as it takes. */
+/* Check that the nodes which a token may reach (node_limit) hold at least top_k experts. */
 static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, ms_diag *diag) {
     int ep = ms_ep_of(layout), node = layout->ep_node_ranks > 0 ? layout->ep_node_ranks : ep;
     if (moe->node_limit == 0 || ep % node != 0 || ep == node) {
@@ -183,7 +204,7 @@ static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, m
         (moe->top_k + per_node - 1) / per_node);
 }
 
-/* An expert mesh needs a model with experts, and ranks that all hold different tokens. */
+/* Check that an expert mesh has a model with experts, and tp ranks that hold different tokens. */
 static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout *layout,
                                    ms_diag *diag) {
     const char *fault = NULL;
@@ -205,6 +226,8 @@ static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout 
     return ms_diag_error(diag, "%s", fault);
 }
 
+/* Check the degrees that the experts of a model are spread over. Without experts, only ep of 1 is
+ * legal. */
 ms_status ms_moe_check(const ms_model *model, const ms_model_layout *layout, ms_diag *diag) {
     const ms_moe *moe = &model->moe;
     int ep = ms_ep_of(layout);

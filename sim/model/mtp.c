@@ -1,17 +1,19 @@
-/* Multi-token prediction: behind the last layer, module k predicts the token k + 1 places further
- * on. It norms the hidden state and the embedding of a later token, merges both by a product, runs
- * them through a layer and the model's head. With pp > 1 the last stage holds a copy of the
- * embedding for it.
- * Source: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.2.
- */
+/* Multi-token prediction (MTP): behind the last layer, module k predicts the token k + 1 places
+ * further on. A module norms the hidden state and the embedding of a later token, merges both by a
+ * product, and runs the result through a layer and the model's head. With pp > 1 the last stage
+ * holds a copy of the word embedding for it.
+ *
+ * Source: DeepSeek-AI 2024, DeepSeek-V3, arXiv:2412.19437, section 2.2. */
 #include "model/internal.h"
 
+/* Add the norms of the hidden state and of the embedding. */
 static void add_norms(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_norm(builder, parts); /* of the hidden state */
-    ms_cost_norm(builder, parts); /* of the embedding */
+    ms_cost_norm(builder, parts);
+    ms_cost_norm(builder, parts);
 }
 
-/* The merging product, on every tp rank, of the rank's own tokens. */
+/* Add the product that merges hidden state and embedding. Every tp rank computes all of it for its
+ * own tokens. */
 static void add_merge(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double n = shard->plane / shard->hidden, h = shard->hidden;
@@ -26,12 +28,15 @@ static void add_merge(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
+/* Whether a module's layer is recomputed as a whole: its position counts on from the last stage's
+ * layers. */
 static bool is_recomputed(const ms_cost_builder *builder, int module) {
     const ms_model_layout *layout = builder->layout;
     int last = layout->stage_layers[layout->pp * layout->chunks - 1];
     return ms_is_recomputed(layout, last + module);
 }
 
+/* Add a module's forward pass. */
 static void add_forward(ms_cost_builder *builder, int module) {
     ms_cost_embedding(builder, MS_PASS_F);
     ms_cost_compute(builder);
@@ -42,6 +47,7 @@ static void add_forward(ms_cost_builder *builder, int module) {
     ms_cost_head(builder, MS_PASS_F);
 }
 
+/* Add an MTP module's part of a pass. Backward passes go from the head to the embedding. */
 void ms_cost_mtp(ms_cost_builder *builder, int module, ms_pass pass) {
     static const unsigned PARTS[MS_PASS_COUNT] = {[MS_PASS_I] = MS_PART_INPUT,
                                                   [MS_PASS_W] = MS_PART_WEIGHT,

@@ -1,18 +1,20 @@
-/* Counts the parameters of a layer, of the embedding and of the whole model, and the FLOP of one
- * sequence in a forward pass and in recomputation. */
+/* Counts parameters (of a layer, of the embedding, of the whole model), and the FLOP of one
+ * sequence in a forward pass and in recomputation. Sizes in ms_shard give the counts of one tp
+ * rank; with tp of 1 they are those of the model. */
 #include <math.h>
 
 #include "model/mla.h"
 #include "model/moe.h"
 
-/* Gains, and biases, of the norms of queries and keys: of one head, which all heads of a rank
- * share, or of each. */
+/* Gains, and biases, of the norms of queries and keys on a rank [count]: those of one head, which
+ * all heads share, or of every head (has_own_qk_gains). shard: may be NULL for shared gains. */
 static double head_norm_parameters(const ms_model *model, const ms_shard *shard) {
     double width =
         model->parts.has_own_qk_gains ? shard->q_width + shard->kv_width : 2.0 * model->head_dim;
     return model->parts.has_qk_norms ? width / model->hidden * ms_norm_parameters(model) : 0;
 }
 
+/* Parameters of a layer's attention on a rank, without the layer's own norm [count]. */
 static double attention_parameters(const ms_model *model, const ms_shard *shard) {
     if (ms_is_mla(model)) {
         return ms_mla_parameters(model, shard);
@@ -24,6 +26,7 @@ static double attention_parameters(const ms_model *model, const ms_shard *shard)
            head_norm_parameters(model, shard);
 }
 
+/* Parameters of a layer's MLP on a rank; of experts, the router and the shared ones [count]. */
 static double mlp_parameters(const ms_model *model, const ms_shard *shard, int layer) {
     if (ms_layer_is_moe(model, layer)) {
         return ms_moe_shared_parameters(model, shard);
@@ -32,12 +35,13 @@ static double mlp_parameters(const ms_model *model, const ms_shard *shard, int l
     return shard->hidden * (shard->up_width + shard->ffn) + biases;
 }
 
-/* Norms in a layer, without those of the latents of latent attention. */
+/* Norms of the hidden state in a layer [count]. */
 static int layer_norms(const ms_model *model) {
     int before = model->has_parallel_block && !model->parts.has_branch_norms ? 1 : 2;
     return before + (model->parts.has_post_norms ? 2 : 0);
 }
 
+/* Parameters of a layer on one rank without its routed experts. */
 double ms_layer_dense_parameters(const ms_model *model, const ms_shard *shard, int layer) {
     if (model->parameters_override > 0) {
         return model->parameters_override / (model->layers * shard->tp);
@@ -50,6 +54,8 @@ double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *
     return ms_layer_is_moe(model, layer) ? ms_moe_expert_parameters(model, layout) : 0;
 }
 
+/* Parameters of a layer that every tp rank holds whole: norms, biases of row-parallel products,
+ * products into latents, and routers with gates. */
 double ms_layer_split_parameters(const ms_model *model, int layer) {
     bool is_moe = ms_layer_is_moe(model, layer);
     double biases = ms_has_bias(model, MS_BIAS_ATTENTION_OUTPUT) ? model->hidden : 0;
@@ -65,6 +71,7 @@ double ms_mtp_parameters(const ms_model *model) {
     return 2.0 * model->hidden * model->hidden + 3 * ms_norm_parameters(model);
 }
 
+/* Parameters of the word embedding, and of learned positions, on one rank. */
 double ms_embedding_parameters(const ms_model *model, const ms_shard *shard) {
     if (model->vocab == 0 || model->parameters_override > 0) {
         return 0;
@@ -73,7 +80,8 @@ double ms_embedding_parameters(const ms_model *model, const ms_shard *shard) {
     return shard->vocab * shard->hidden + positions;
 }
 
-/* Layers and MTP modules of the whole model. */
+/* Parameters of all layers and MTP modules on a rank [count]. whole: a layout without
+ * parallelism. */
 static double layer_sum(const ms_model *model, const ms_model_layout *whole,
                         const ms_shard *shard) {
     double sum = model->mtp_layers * ms_mtp_parameters(model);
@@ -84,6 +92,8 @@ static double layer_sum(const ms_model *model, const ms_model_layout *whole,
     return sum;
 }
 
+/* Parameters of the whole model, counted as on a single rank, with the vocabulary as given instead
+ * of padded. */
 double ms_model_parameters(const ms_model *model) {
     ms_model_layout whole = {.tp = 1, .micro_batch = 1};
     ms_precision none = {.parameter_B = 0};
@@ -98,6 +108,8 @@ double ms_model_parameters(const ms_model *model) {
     return layers + ms_embedding_parameters(model, &shard) + head + ms_norm_parameters(model);
 }
 
+/* Parameters of the model part by part. The modules' share is what is missing in the same model
+ * without modules. */
 ms_parameter_parts ms_model_parameter_parts(const ms_model *model) {
     ms_model plain = *model;
     plain.mtp_layers = 0;
@@ -115,8 +127,8 @@ ms_parameter_parts ms_model_parameter_parts(const ms_model *model) {
                                 .head = has_ends ? matrix : 0};
 }
 
-/* Weights of the matrix products that one token passes through in a layer; biases and norms are not
- * counted. */
+/* Weights of the matrix products that one token passes through in a layer of the whole model
+ * [count]; biases and norms are not counted. */
 static double layer_weights(const ms_model *model, int layer) {
     double h = model->hidden;
     double q_width = (double)model->heads * model->head_dim;
@@ -127,6 +139,7 @@ static double layer_weights(const ms_model *model, int layer) {
     return attention + mlp;
 }
 
+/* Parameters that one token meets: all but the routed experts that the token does not go to. */
 double ms_model_active_parameters(const ms_model *model) {
     double sum = ms_model_parameters(model);
     const ms_model_layout whole = {.tp = 1};
@@ -144,12 +157,15 @@ int ms_layer_window(const ms_model *model, int layer) {
     return every > 0 && (layer + 1) % every == 0 ? 0 : model->window;
 }
 
+/* Share of the causal pairs that lie inside a window. With w = share * s: pairs in the window w s -
+ * w^2 / 2 over the causal pairs s^2 / 2. */
 double ms_window_share(int window, double sequence) {
     double share = window > 0 ? fmin(window / sequence, 1) : 1;
     return share * (2 - share);
 }
 
-/* FLOP of one sequence in one layer's attention proper: scores and context. */
+/* FLOP of one sequence in one layer's attention core (scores and context), without the causal
+ * half. */
 static double core_flop(const ms_model *model, int layer) {
     double s = model->sequence;
     double dims =
@@ -158,9 +174,9 @@ static double core_flop(const ms_model *model, int layer) {
     return 2 * s * s * share * model->heads * dims;
 }
 
-/* FLOP of the forward pass of one sequence that the backward pass recomputes, over all layers. */
+/* FLOP of the forward pass of one sequence that the backward pass repeats, over all layers. */
 static double recomputed_flop(const ms_model *model, const ms_model_layout *layout) {
-    double sum = 0, part = 0;
+    double sum = 0, part = 0; /* part: of recompute_parts, in each layer */
     bool is_selective = layout->recompute == MS_RECOMPUTE_SELECTIVE;
     if (layout->recompute_parts & MS_RECOMPUTE_LATENT_UP) {
         part += 2.0 * model->sequence * ms_mla_up_weights(model);
@@ -182,6 +198,8 @@ static double recomputed_flop(const ms_model *model, const ms_model_layout *layo
     return sum;
 }
 
+/* Set the FLOP of one sequence in the whole model. A product of s tokens with w weights is 2 s w
+ * FLOP. */
 void ms_count_flop(const ms_model *model, const ms_model_layout *layout, ms_stage_costs *costs) {
     double s = model->sequence, h = model->hidden;
     int count = model->layers + model->mtp_layers;

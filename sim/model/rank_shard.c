@@ -1,4 +1,4 @@
-/* What one rank holds of a layer: its share of heads, columns and tokens. */
+/* Sizes of one rank's share of a layer: heads, columns, vocabulary and tokens. */
 #include <math.h>
 
 #include "model/internal.h"
@@ -25,10 +25,14 @@ bool ms_copies_units(const ms_model_layout *layout) {
            ms_group_size(layout, ms_shard_group_of(layout, false).shard) > 1;
 }
 
+/* Whether every microbatch's gradients are reduced by themselves and added as shards: with units
+ * that are copied for their reduction after every microbatch (FSDP). */
 bool ms_makes_gradients_anew(const ms_model_layout *layout) {
     return ms_copies_units(layout) && layout->zero >= 2 && layout->reduce == MS_REDUCE_EVERY;
 }
 
+/* Sizes of a layer's share on one rank. Sizes that tp does not divide are refused by
+ * ms_layout_check before. */
 ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
                      const ms_precision *precision) {
     double tp = layout->tp;
@@ -66,6 +70,7 @@ void ms_shard_set_slice(ms_shard *shard, int slice) {
     shard->slice.keys = shard->sequence / shard->slice.count * (slice + 1);
 }
 
+/* Parameters of one norm: gain and bias for each element, the gain alone, or neither. */
 double ms_norm_parameters(const ms_model *model) {
     if (model->is_plain_norm) {
         return 0;

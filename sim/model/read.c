@@ -1,4 +1,6 @@
-/* `model:` of a workload. */
+/* Reads the `model:` mapping of a workload into an ms_model by the table of its keys, fills in
+ * sizes that follow from others, checks them together, and writes a model back as such a
+ * mapping. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -24,9 +26,10 @@ static const char *const QK_GAINS[] = {"shared", "own", NULL};
 static const char *const PROJECTIONS[] = {"merged", "concatenated", "separate", "interleaved",
                                           NULL};
 
+/* The mapping as its table fills it. */
 typedef struct model_text {
-    const char *hf; /* taken out by who reads workloads; here it is a fault */
-    int type, norm, positions, qk_gains;
+    const char *hf; /* the reader of workloads takes this key out before; here it is a fault */
+    int type, norm, positions, qk_gains; /* indices of words */
     ms_moe_text moe;
     ms_model model;
 } model_text;
@@ -147,8 +150,8 @@ const ms_field MS_MODEL_FIELDS[] = {
            .is_of_job = true),
     {.key = NULL}};
 
-/* Defaults of a model's type. Source: Brown et al. 2020 (GPT-3) as Megatron-LM builds it, dropout
- * 0.1 its default; Touvron et al. 2023 (Llama). */
+/* Defaults of a model's type (`type: gpt` or `llama`). Source: Brown et al. 2020 (GPT-3) as
+ * Megatron-LM builds it, dropout 0.1 its default; Touvron et al. 2023 (Llama). */
 static model_text defaults_of(const ms_node *mapping) {
     const ms_node *type = ms_node_get(mapping, "type");
     bool is_llama = type && type->text && strcmp(type->text, TYPES[TYPE_LLAMA]) == 0;
@@ -161,6 +164,8 @@ static model_text defaults_of(const ms_node *mapping) {
                                   .dropout = is_llama ? 0 : 0.1}};
 }
 
+/* Report a fault of a key of the model, at the key's place in the file, or else the mapping's.
+ * Returns MS_E_INPUT. */
 __attribute__((format(printf, 5, 6))) static ms_status fault(const ms_node *mapping,
                                                              const char *key_path, ms_diag *diag,
                                                              const char *key, const char *format,
@@ -176,7 +181,8 @@ __attribute__((format(printf, 5, 6))) static ms_status fault(const ms_node *mapp
     return ms_config_fault(diag, node ? node : mapping, path, "%s", why);
 }
 
-/* Fill what follows from other sizes; what cannot stays 0. */
+/* Fill in the sizes that follow from others, and the flags that words give. A size that does not
+ * follow stays 0, and check_sizes reports it. */
 static void derive(model_text *text) {
     ms_model *model = &text->model;
     ms_moe_defaults(&text->moe, model);
@@ -189,7 +195,7 @@ static void derive(model_text *text) {
     if (model->ffn == 0 && text->type == TYPE_GPT) {
         model->ffn = 4 * model->hidden;
     }
-    if (model->moe.experts > 0 && model->moe.ffn == 0) { /* the default was not known yet */
+    if (model->moe.experts > 0 && model->moe.ffn == 0) { /* default: the model's ffn, set above */
         model->moe.ffn = model->ffn;
         model->moe.shared_ffn = model->moe.shared_ffn > 0 ? model->moe.shared_ffn : model->ffn;
     }
@@ -201,7 +207,8 @@ static void derive(model_text *text) {
     model->has_alibi = text->positions == POSITIONS_ALIBI;
 }
 
-/* Check the sizes that depend on each other.  mapping: places of the keys, or NULL. */
+/* Check the sizes that depend on each other. mapping: holds the places of the keys, or NULL.
+ * Returns MS_OK; MS_E_INPUT, every fault reported. */
 static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_diag *diag,
                              const ms_model *model) {
     ms_status status = MS_OK;
@@ -230,6 +237,8 @@ static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_di
     return status;
 }
 
+/* Read the `model:` mapping: defaults of the type, then the keys, then sizes that follow from
+ * others, then the checks across keys. */
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out) {
     model_text text = defaults_of(mapping);
@@ -247,6 +256,7 @@ ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *
     return status;
 }
 
+/* The word of the model's norm. */
 static int norm_of(const ms_model *model) {
     if (model->is_plain_norm) {
         return NORM_PLAIN;
@@ -255,8 +265,8 @@ static int norm_of(const ms_model *model) {
     return model->is_rms_norm ? NORM_RMS : with_mean;
 }
 
-/* The model as its keys say it. The family only sets defaults: every flag that it would decide is
- * there. */
+/* A model in the form of its table of keys. The type only sets defaults, and all values that it
+ * would decide are written, so that either word would do. */
 static model_text text_of(const ms_model *model) {
     return (model_text){.type = model->is_gated ? TYPE_LLAMA : TYPE_GPT,
                         .norm = norm_of(model),
@@ -273,6 +283,8 @@ ms_status ms_model_write(const ms_model *model, ms_arena *arena, ms_node **mappi
     return ms_config_write(MS_MODEL_FIELDS, &text, arena, mapping_out);
 }
 
+/* Check a model that was not read from a file: each key by the table first, and only then the sizes
+ * together. */
 ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_node *root,
                          ms_diag *diag) {
     const model_text text = text_of(model);

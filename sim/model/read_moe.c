@@ -1,4 +1,5 @@
-/* `moe:` and `mla:` of a workload's model. */
+/* The tables of `moe:` (mixture of experts) and `mla:` (latent attention) in a workload's model,
+ * defaults of their sizes, and the checks of their keys together. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -79,17 +80,20 @@ const ms_field MS_MLA_FIELDS[] = {
     REQUIRED_FIELD(ms_mla, "v_dim", v_dim, "size of a head's value"),
     {.key = NULL}};
 
-/* Each layer with an imbalance is laid out by itself: keeps that within seconds. */
+/* Limits on drawn loads (layers; experts * top_k * layers): with an imbalance every layer has loads
+ * and costs of its own, which these limits keep within seconds. */
 enum { DRAWN_LAYERS_MAX = 1000 };
 static const double DRAWN_MAX = 2e7;
 
-/* Where faults of a mixture's keys are reported. */
+/* Where faults of keys are reported: the model's mapping (may be NULL), and its path. */
 typedef struct place {
     const ms_node *model;
     const char *key_path;
     ms_diag *diag;
 } place;
 
+/* Report a fault of `map`.`key` (such as moe.top_k), at the key's place in the file, or else the
+ * mapping's. Returns MS_E_INPUT. */
 __attribute__((format(printf, 4, 5))) static ms_status
 fault(const place *at, const char *map, const char *key, const char *format, ...) {
     const ms_node *mapping = ms_node_get(at->model, map);
@@ -104,6 +108,8 @@ fault(const place *at, const char *map, const char *key, const char *format, ...
     return ms_config_fault(at->diag, node ? node : mapping, path, "%s", why);
 }
 
+/* Check the keys of `moe` together: numbers of experts, that some layer has experts, limits on
+ * drawing, features that need others. Returns MS_OK; MS_E_INPUT, every fault reported. */
 static ms_status check_moe(const place *at, const ms_model *model) {
     const ms_moe *moe = &model->moe;
     ms_status status = MS_OK;
@@ -154,6 +160,7 @@ static ms_status check_moe(const place *at, const ms_model *model) {
     return status;
 }
 
+/* Check the model's keys that latent attention rules out. */
 static ms_status check_mla(const place *at, const ms_model *model) {
     ms_status status = MS_OK;
     if (model->kv_heads != model->heads) {
@@ -168,6 +175,8 @@ static ms_status check_mla(const place *at, const ms_model *model) {
     return status;
 }
 
+/* Move `moe:` as it was read into the model. Words become element sizes and enumerations; sizes
+ * that are not given become those of the model. */
 void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
     ms_moe *moe = &model->moe;
     *moe = text->moe;
@@ -190,6 +199,7 @@ void ms_moe_defaults(const ms_moe_text *text, ms_model *model) {
     }
 }
 
+/* The keys of `moe:` that a model's experts are written as. */
 ms_moe_text ms_moe_text_of(const ms_moe *moe) {
     return (ms_moe_text){.moe = *moe,
                          .dispatch = moe->dispatch_element_B > 0,
@@ -200,6 +210,7 @@ ms_moe_text ms_moe_text_of(const ms_moe *moe) {
                          .imbalance = (int)moe->imbalance};
 }
 
+/* Check the keys of `moe:` and `mla:`, where the model has these. */
 ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
                             const ms_model *model) {
     place at = {.model = mapping, .key_path = key_path, .diag = diag};

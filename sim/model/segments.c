@@ -1,8 +1,11 @@
-/* The builder's segments: computation, collectives, what waits for what. */
+/* The builder's segments: the computations and collectives of the pass under construction, in
+ * order, and the asynchronous collectives that each waits for. Kernels are added to the last
+ * computation, the open segment. */
 #include <string.h>
 
 #include "model/internal.h"
 
+/* Initialise the builder's vectors; no layer is being added. */
 void ms_cost_begin(ms_cost_builder *builder) {
     ms_vector_init(&builder->segments, sizeof(ms_segment));
     ms_vector_init(&builder->kernels, sizeof(ms_kernel));
@@ -21,6 +24,7 @@ bool ms_cost_failed(const ms_cost_builder *builder) {
            builder->arena->has_failed;
 }
 
+/* The newest segment; NULL: there is none, or an allocation has failed. */
 ms_segment *ms_cost_last_segment(ms_cost_builder *builder) {
     if (ms_cost_failed(builder) || builder->segments.count == 0) {
         return NULL;
@@ -32,7 +36,7 @@ void ms_cost_begin_plan(ms_cost_builder *builder) {
     builder->pass_first = builder->unit.open_first = builder->segments.count;
 }
 
-/* Take back a computation that was opened and got nothing to do. */
+/* Remove the last segment if it is a computation that was opened and got no kernel. */
 static void drop_empty(ms_cost_builder *builder) {
     const ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
@@ -41,13 +45,16 @@ static void drop_empty(ms_cost_builder *builder) {
     }
 }
 
-/* A computation at the builder's place, without kernels yet. */
+/* A computation for the layer that is being added, without kernels yet. */
 static ms_segment new_segment(const ms_cost_builder *builder) {
     return (ms_segment){.is_recompute = builder->is_recompute,
                         .layer = builder->layer,
                         .kernels = {.use_first = (int)builder->uses.count}};
 }
 
+/* Open a compute segment, or continue the last one. Segments before unit.open_first are closed:
+ * those of earlier plans, and those that must not be joined with what follows, such as computation
+ * before a unit's gather. */
 void ms_cost_compute(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
@@ -59,6 +66,7 @@ void ms_cost_compute(ms_cost_builder *builder) {
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
+/* Open a compute segment before which the host waits for the GPU. */
 void ms_cost_host_wait(ms_cost_builder *builder) {
     drop_empty(builder);
     ms_segment segment = new_segment(builder);
@@ -66,10 +74,13 @@ void ms_cost_host_wait(ms_cost_builder *builder) {
     ms_vector_add(&builder->segments, &segment, 1);
 }
 
+/* A degree in which 0 means 1. */
 static double degree(int value) {
     return value > 0 ? value : 1;
 }
 
+/* Ranks of a group along a set of axes. A group of experts has the axes of the experts' own mesh,
+ * whose dp includes the ranks of cp and of the user's axis. */
 double ms_group_size(const ms_model_layout *layout, unsigned axes) {
     const double SIZES[MS_AXIS_COUNT] = {
         [MS_AXIS_TP] = degree(layout->tp), [MS_AXIS_CP] = degree(layout->cp),
@@ -101,9 +112,9 @@ double ms_expert_tp(const ms_model_layout *layout) {
     return degree(layout->expert_mesh.tp > 0 ? layout->expert_mesh.tp : layout->tp);
 }
 
-/* A host that waits behind every kernel launches a communication when the computation before it is
- * done, which is that much longer. */
-static void launch_behind(ms_cost_builder *builder) {
+/* Where the host waits behind every kernel, it launches a collective after the computation before
+ * it has ended: that computation is the launch longer. */
+static void add_blocking_launch(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
     bool is_behind =
         last && builder->segments.count > builder->unit.open_first && !last->is_collective;
@@ -113,6 +124,8 @@ static void launch_behind(ms_cost_builder *builder) {
     }
 }
 
+/* Add a collective; none if its group has one member or nothing to send. Returns its number in the
+ * pass, from 1, if it is asynchronous. */
 int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
     unsigned axes = comm->group_axes != 0 ? comm->group_axes : MS_AXIS_BIT(comm->axis);
     double members = comm->is_between_directions ? degree(builder->layout->directions)
@@ -121,7 +134,7 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
         return 0;
     }
     drop_empty(builder);
-    launch_behind(builder);
+    add_blocking_launch(builder);
     ms_segment segment = {.is_collective = true,
                           .is_async = comm->is_async,
                           .is_recompute = builder->is_recompute,
@@ -137,11 +150,12 @@ int ms_cost_communicate(ms_cost_builder *builder, const ms_comm *comm) {
                           .kernels = {.use_first = (int)builder->uses.count}};
     ms_cost_wait(builder, &segment, comm->after);
     ms_vector_add(&builder->segments, &segment, 1);
-    int number =
-        (int)(builder->segments.count - builder->pass_first); /* later segments wait by it */
+    int number = (int)(builder->segments.count - builder->pass_first); /* as ms_cost_wait takes */
     return comm->is_async ? number : 0;
 }
 
+/* Add an asynchronous collective to those that a segment waits for. The list is made anew, because
+ * copies of the segment share it. Numbers count from 1, entries of the list from 0. */
 void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after) {
     int count = segment->wait_count;
     int *waits = after == 0 ? NULL : MS_NEW(builder->arena, int, count + 1);
@@ -156,6 +170,7 @@ void ms_cost_wait(ms_cost_builder *builder, ms_segment *segment, int after) {
     segment->wait_count = count + 1;
 }
 
+/* Open a compute segment that waits for an asynchronous collective. */
 void ms_cost_compute_after(ms_cost_builder *builder, int after) {
     if (after == 0) {
         ms_cost_compute(builder);
@@ -171,17 +186,21 @@ void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double byte
     ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP, .kind = kind, .bytes = bytes});
 }
 
+/* Append the segments of a built layer for another layer. Waits inside the layer are moved along
+ * with it. Waits for segments before the layer (gathers) are dropped: ms_fsdp_unit_end sets those
+ * of the copy. */
 void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int layer) {
+    /* segments of the pass before the built layer; by how many segments the copy lies further on */
     int before = (int)((size_t)built->plan.first - built->pass_first);
     int moved = (int)(builder->segments.count - builder->pass_first) - before;
     for (int i = 0; i < built->plan.count && !ms_cost_failed(builder); i++) {
         ms_segment segment = MS_AT(&builder->segments, ms_segment, built->plan.first + i);
-        const ms_segment *first = &MS_AT(&builder->segments, ms_segment, built->plan.first + i);
+        const ms_segment *original = &MS_AT(&builder->segments, ms_segment, built->plan.first + i);
         segment.layer = layer;
         segment.wait_count = 0;
-        for (int k = 0; k < first->wait_count; k++) {
-            int place = first->waits[k];
-            ms_cost_wait(builder, &segment, place >= before ? place + moved + 1 : 0);
+        for (int k = 0; k < original->wait_count; k++) {
+            int awaited = original->waits[k]; /* from 0; ms_cost_wait counts from 1 */
+            ms_cost_wait(builder, &segment, awaited >= before ? awaited + moved + 1 : 0);
         }
         ms_vector_add(&builder->segments, &segment, 1);
     }

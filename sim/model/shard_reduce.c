@@ -1,4 +1,5 @@
-/* Reductions of gradients over the replicas, and which ranks these are. */
+/* Reductions of gradients over the replicas, and the axes that the groups of these reductions
+ * span. */
 #include "model/buckets.h"
 
 enum {
@@ -6,6 +7,8 @@ enum {
     DENSE_REPLICAS = REPLICAS | MS_AXIS_BIT(MS_AXIS_EP) /* experts differ over ep */
 };
 
+/* Axes over which parameters are replicated and sharded. Parameters of experts differ over ep; with
+ * a mesh of their own their groups have that mesh's axes. */
 ms_shard_group ms_shard_group_of(const ms_model_layout *layout, bool is_expert) {
     unsigned all = is_expert ? REPLICAS : DENSE_REPLICAS;
     unsigned shard = layout->shard_axes != 0 ? all & layout->shard_axes : all;
@@ -23,6 +26,7 @@ bool ms_reduces_in_passes(const ms_model_layout *layout) {
     return layout->reduce != MS_REDUCE_LAST || layout->has_reduce_overlap;
 }
 
+/* On which microbatches passes reduce gradients. */
 static ms_when when_reduced(const ms_model_layout *layout) {
     static const ms_when WHEN[] = {[MS_REDUCE_LAST] = MS_WHEN_LAST,
                                    [MS_REDUCE_EVERY] = MS_WHEN_ALWAYS,
@@ -30,10 +34,12 @@ static ms_when when_reduced(const ms_model_layout *layout) {
     return WHEN[layout->reduce];
 }
 
-/* Reduce gradients over the replicas: to shards, then the shards over what else holds copies; or
- * whole, also where each replica updates its shard alone, as DeepSpeed's BF16_Optimizer does. With
- * two directions whole gradients become shards too: the two ranks of a stage sum those at the
- * step's end, and gather them. */
+/* Add the reduction of gradients over the replicas. With sharded state gradients are
+ * reduce-scattered to shards; with several sets of shards (hybrid sharding) each shard is then
+ * all-reduced over the sets. Else they are all-reduced, also in a ZeRO 1 of which each replica
+ * keeps whole gradients, as DeepSpeed's BF16_Optimizer does. With two directions they are always
+ * reduce-scattered: the two ranks of a stage sum the shards at the step's end, and gather them
+ * there if nothing is sharded. */
 void ms_shard_reduce(ms_cost_builder *builder, double bytes, bool is_expert, bool is_at_end) {
     const ms_model_layout *layout = builder->layout;
     ms_shard_group group = ms_shard_group_of(layout, is_expert);

@@ -1,8 +1,8 @@
 /**
  * @file
- * What the passes of each virtual stage compute, communicate and keep in memory: all that lowering,
- * engines and metrics see of a model. Times that a workload gives as `costs:` in place of a model
- * come to the same.
+ * Costs of the passes of each virtual stage: what they compute, communicate and keep in memory.
+ * This is all that lowering, engines and metrics see of a model. Times that a workload gives as
+ * `costs:` in place of a model are laid out in the same form.
  */
 #ifndef MESHSIM_STAGE_COSTS_H
 #define MESHSIM_STAGE_COSTS_H
@@ -36,8 +36,8 @@ typedef struct ms_kernel_use {
 /** On which microbatches of a step a segment runs. */
 typedef enum ms_when {
     MS_WHEN_ALWAYS,
-    MS_WHEN_FIRST, /**< the first one of which the stage runs this pass, or another that holds it:
-                      a whole backward pass holds I and W */
+    MS_WHEN_FIRST, /**< the first one for which the stage runs this pass, or a pass that includes
+                      it: a whole backward pass includes I and W */
     MS_WHEN_LAST,  /**< the last one */
     MS_WHEN_ROUND, /**< the last one of each round (of the schedule) */
 } ms_when;
@@ -51,59 +51,57 @@ typedef struct ms_segment_kernels {
                           the segment's kernels; in an overlapped pair of passes it does not wait */
 } ms_segment_kernels;
 
-/** A piece of a pass: either computation on the compute stream or a collective.
- *  A collective that is not asynchronous holds up all that follows on its rank. An asynchronous one
- * starts when the segments before it have ended and runs beside those after it, in order with the
- * other collectives of its communicator; the segments that use its result name it in their `waits`.
- * What no segment of the pass waits for, the optimizer waits for (or the step's end). */
+/** A segment of a pass: either computation on the compute stream or a collective.
+ *  A collective that is not asynchronous blocks all later segments of its rank. An asynchronous one
+ * starts when the segments before it have ended, and runs beside those after it, in order with the
+ * other collectives of its communicator. The segments that use its result list it in their `waits`;
+ * the optimizer, or the step's end, waits for collectives that no segment of the pass waits for. */
 typedef struct ms_segment {
     bool is_collective;
     bool is_async;     /**< collective: runs beside the segments after it */
     bool is_recompute; /**< repeats forward work */
-    ms_when
-        when; /**< microbatches it runs on; to wait for a segment left out is to wait for nothing */
-    const int *waits; /**< [wait_count] segments that it starts after besides: asynchronous
-                         collectives before it in its pass, counted from the pass's first segment;
-                         each once */
+    ms_when when;      /**< microbatches that it runs on; on others, waits for it are skipped */
+    const int *waits;  /**< [wait_count] asynchronous collectives of the pass, before it, that it
+                          waits for: indices counted from the pass's first segment, each once */
     int wait_count;
-    bool is_experts; /**< computation: where a half begins to use its routed experts' weights */
+    bool is_experts; /**< computation: the half's first one that uses routed experts' weights */
     int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
     double time_s; /**< computation [s] */
     double
         pair_extra_s;   /**< time that the computation takes longer in an overlapped pair of passes,
                            where communication holds ms_model_layout.communication_sms SMs [s] */
-    double flop;        /**< executed: fused attention skips what the causal mask hides */
+    double flop;        /**< executed FLOP: fused attention skips half under the causal mask */
     double bytes_moved; /**< HBM traffic [B] */
-    ms_axis axis;       /**< collective: the axis it counts for */
-    unsigned group_axes; /**< collective: axes its group spans, MS_AXIS_BIT each, and
+    ms_axis axis;       /**< collective: the axis that metrics count its time for */
+    unsigned group_axes; /**< collective: axes that its group spans, MS_AXIS_BIT each, and
                             MS_AXES_OF_EXPERTS; 0: `axis` alone */
     ms_coll_kind coll;   /**< collective: the kind, such as MS_COLL_ALL_GATHER */
-    double coll_B; /**< collective: full buffer [B]; where coll_intra_node_B > 0, of what crosses
-                      between nodes */
+    double coll_B; /**< collective: full buffer [B]; where coll_intra_node_B > 0, the full buffer of
+                      the exchange between nodes */
     double coll_intra_node_B; /**< all-to-all that sends to a node once and forwards inside it: full
-                           buffer of an all-to-all among the members of a node that runs beside it
-                           [B]; 0: every pair of members exchanges its own */
-    double coll_load_imbalance; /**< all-to-all: bytes of the busiest member over the mean, which is
-                         coll_B; its time is the busiest one's; 0: all alike */
-    bool is_between_directions; /**< collective of a step's end: among the two pipeline ranks that
-                               hold the same stages, rank by rank, once all that the passes started
-                               has ended; group_axes is not used */
+                           buffer of the all-to-all among the members of a node that runs beside the
+                           exchange between nodes [B]; 0: every two members exchange their own */
+    double coll_load_imbalance; /**< all-to-all: bytes of the busiest member, which decide its time,
+                                   over those of the mean member (coll_B); 0: all are equal */
+    bool is_between_directions; /**< collective of a step's end: between the two pipeline ranks that
+                               hold the same stages, rank by rank, once all segments of the passes
+                               have ended; group_axes is not used */
     ms_segment_kernels kernels; /**< kernels that the segment calls; a collective counts none */
 } ms_segment;
 
 /** Segments of a pass that run several times, one time right after the other. */
 typedef struct ms_repeat {
     int first; /**< index of the first repeated segment, counted from the pass's first segment */
-    int count; /**< segments of one repetition. As many equal segments stand right before them, and
-                  the segments wait only for others of these two groups */
+    int count; /**< segments of one repetition. As many equal segments precede them, and they wait
+                  only for segments of these two groups */
     int times; /**< repetitions beyond the one that is listed; 0: nothing repeats */
 } ms_repeat;
 
-/** The pieces of one pass over one virtual stage and microbatch, in order. */
+/** The segments of one pass over one virtual stage and microbatch, in order. */
 typedef struct ms_pass_plan {
-    int first; /**< into ms_stage_costs.segments */
+    int first; /**< index into ms_stage_costs.segments */
     int count;
-    unsigned when; /**< 1 << ms_when of all segments in it that do not always run */
+    unsigned when; /**< 1 << ms_when of all its segments that do not run on every microbatch */
     ms_repeat
         repeat; /**< repeated segments of an outline (ms_model_outline); a whole plan has none */
 } ms_pass_plan;
@@ -119,13 +117,13 @@ typedef struct ms_stage_memory {
     double transformer_B; /**< share of parameter_B + gradient_B + optimizer_B that belongs to
                              transformer layers */
     double round_B; /**< whole gradients, beside gradient_B from a round's first weight gradients to
-                       its last ones; 0: none are whole for a round */
-    double round_transformer_B; /**< share of them that belongs to transformer layers */
+                       its last ones; 0: gradients are not reduced by rounds */
+    double round_transformer_B; /**< share of round_B that belongs to transformer layers */
     double unsharded_B; /**< whole parameters, beside parameter_B while the schedule has the stage
-                          gathered; 0: it does not say */
-    double unsharded_transformer_B; /**< share of them that belongs to transformer layers */
-    double framework_B; /**< buffers of the framework; the stages of a rank share theirs: it has
-                           those of the stage with most */
+                          gathered; 0: the schedule does not place gathers */
+    double unsharded_transformer_B; /**< share of unsharded_B that belongs to transformer layers */
+    double framework_B; /**< buffers of the framework, which the stages of a rank share: the rank
+                           holds as many bytes as its stage with most */
     double update_B;    /**< made by the update and held until the next step's first pass */
 } ms_stage_memory;
 
@@ -133,12 +131,12 @@ typedef struct ms_stage_memory {
 typedef struct ms_stage_cost {
     ms_pass_plan
         passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
-    ms_pass_plan unshard;  /**< asynchronous collectives that gather its whole parameters, where the
-                              schedule says when; else empty */
-    double send_forward_B; /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
-                              the last stage */
-    double send_backward_B;   /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
-    double parameters;        /**< per GPU (after tp and ep) [count] */
+    ms_pass_plan unshard;   /**< asynchronous collectives that gather all its parameters, where the
+                               schedule says when; else empty */
+    double send_forward_B;  /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for
+                               the last stage */
+    double send_backward_B; /**< gradient each rank sends to stage - 1 [B]; 0 for the first */
+    double parameters;      /**< per GPU (after tp and ep) [count] */
     double expert_parameters; /**< of these, the routed experts' */
     double tied_B; /**< gradient bytes of the word embedding that first and last stage, on
                       different ranks, reduce; else 0 */
@@ -146,9 +144,9 @@ typedef struct ms_stage_cost {
     int layer_first, layers; /**< transformer layers in it */
 } ms_stage_cost;
 
-/** Everything the later layers need to know of a model. */
+/** Costs of all virtual stages of a model. */
 typedef struct ms_stage_costs {
-    int stages;           /**< S = P*V */
+    int stages;           /**< virtual stages S = P*V */
     int slices;           /**< K, slices a sequence is cut into; 0 means 1 */
     ms_stage_cost *stage; /**< [K*S] slice q of stage s at q*S + s; passes and activations are the
                              slice's, states and counts the whole stage's */
@@ -160,10 +158,10 @@ typedef struct ms_stage_costs {
     int use_count;
     double parameters_total; /**< of the whole model [count] */
     double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
-    int optimizer_launches;  /**< kernels that it launches on each rank */
-    /** [P] segments between the last backward pass and the optimizer, and after it: the collectives
-     * over gradients that the passes do not reduce, and over parameters that they do not gather.
-     * Experts' stand apart: their groups leave ep out. NULL: none. */
+    int optimizer_launches;  /**< kernels that the update launches on each rank */
+    /** [P] segments of the step's end before and after the optimizer: reductions of gradients that
+     * the passes do not reduce, and gathers of parameters that the passes do not gather. Experts
+     * have collectives of their own, whose groups leave ep out. NULL: none. */
     ms_pass_plan *before_update, *after_update;
     double allocator_overhead; /**< share of activations and working memory that the allocator loses
                                   on top */
@@ -185,11 +183,11 @@ static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs,
 /** Times of passes given in place of a model: one value, or a list. */
 typedef struct ms_given_costs {
     ms_numbers forward, input_gradient, weight_gradient; /**< one, or one per virtual stage [s] */
-    ms_numbers p2p;       /**< one, or one per virtual stage: what it sends either way [B] */
+    ms_numbers p2p;       /**< one, or one per virtual stage: bytes that it sends either way [B] */
     ms_numbers optimizer; /**< one, or one per pipeline rank [s] */
 } ms_given_costs;
 
-/** What given costs are laid out over. */
+/** Sizes of the pipeline that given costs are laid out for. */
 typedef struct ms_given_sizes {
     int ranks;  /**< P */
     int chunks; /**< V */
@@ -213,10 +211,9 @@ ms_status ms_costs_write(const ms_given_costs *costs, ms_arena *arena, ms_node *
 ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, const ms_node *root,
                          ms_diag *diag);
 
-/** Lay given costs out: the same result as a model's, with one compute segment per pass, B = I + W,
- * no kernels, no memory.
- *  given: every list has one value, or P*V (optimizer: P).  *costs_out: in `arena`.  Returns MS_OK;
- * MS_E_NOMEM, reported. */
+/** Lay given costs out in the form of a model's costs, with one compute segment per pass, B = I +
+ * W, no kernels, no memory. given: every list has one value, or P*V (optimizer: P).  *costs_out: in
+ * `arena`.  Returns MS_OK; MS_E_NOMEM, reported. */
 ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);
 

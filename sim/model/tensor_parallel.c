@@ -1,14 +1,15 @@
 /* Tensor parallelism inside a layer's halves: each half opens with products split by columns and
  * closes with one split by rows.
  *
- * Plain: the closing product's partial sums are all-reduced forward, the opening one's input
- * gradients backward. With sequence parallelism the tensors outside the split products are split by
- * tokens: forward an all-gather opens a half and a reduce-scatter closes it, backward the other way
- * round, and the opening product's input, kept split, is gathered once more for its weight
- * gradient.
+ * Without sequence parallelism the partial sums of the closing product are all-reduced forward, and
+ * the input gradients of the opening product backward. With sequence parallelism the tensors
+ * outside the split products are split by tokens. Forward an all-gather opens a half and a
+ * reduce-scatter closes it, backward the other way round. The opening product's input, kept split,
+ * is gathered once more for its weight gradient. Collectives block, or run beside products that are
+ * cut in pieces for them (tp_overlap).
+ *
  * Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3; Korthikanti et al. 2022,
- * arXiv:2205.05198, section 4.2.2.
- */
+ * arXiv:2205.05198, section 4.2.2. */
 #include "model/internal.h"
 
 enum { PIECES_MAX = 64 };
@@ -27,10 +28,11 @@ static double gathered_B(const ms_cost_builder *builder) {
     return shard->tokens * shard->hidden * each_B;
 }
 
-/* Tokens lie behind the batch, so the ranks' shares of a gathered tensor come one behind another
- * and a reduction needs them so: a copy, read and written.
- * Source: PyTorch, torch/distributed/_functional_collectives (all_gather_tensor and
- * reduce_scatter_tensor of another than the first dimension). */
+/* Add the copy that puts a gathered tensor, or one that is to be reduced, in order. In PyTorch's
+ * layout [batch, sequence, hidden] tokens are not the first dimension, while the collective has the
+ * ranks' shares one behind the other. bytes: of the tensor, which is read and written. Source:
+ * PyTorch, torch/distributed/_functional_collectives (all_gather_tensor and reduce_scatter_tensor
+ * of another than the first dimension). */
 static void add_ordering(ms_cost_builder *builder, double bytes) {
     const ms_model_layout *layout = builder->layout;
     if (layout->tp > 1 && layout->has_sequence_parallel && layout->tp_style == MS_TP_DTENSOR) {
@@ -43,9 +45,10 @@ bool ms_splits_halves(const ms_cost_builder *builder) {
     return builder->layout->tp > 1 && builder->layout->tp_overlap != MS_TP_OVERLAP_NONE;
 }
 
-/* In a half whose collectives do not run beside its products, the collectives are added at the
- * half's two ends, although its norm and residual run outside of them. The half's time is the same,
- * because the collectives block what follows in either place. */
+/* Add the gathers of tokens that open a half with sequence parallelism. In a half whose collectives
+ * do not run beside its products, the collectives are added at the half's two ends, although its
+ * norm and residual run outside of them. The half's time is the same, because the collectives block
+ * what follows in either place. */
 void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
     if (builder->layout->has_sequence_parallel) {
         /* gathered tensors: forward the input; backward the output's gradient, and the input for
@@ -63,10 +66,13 @@ void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
     ms_cost_compute(builder);
 }
 
+/* The collective that sums the partial results of tp ranks. */
 static ms_coll_kind reduction(const ms_cost_builder *builder) {
     return builder->layout->has_sequence_parallel ? MS_COLL_REDUCE_SCATTER : MS_COLL_ALL_REDUCE;
 }
 
+/* Add the collective that sums a half's partial results, forward its output's, backward its input
+ * gradient's. */
 void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
     if (parts & (MS_PART_FORWARD | MS_PART_INPUT)) {
         add_ordering(builder, plane_B(builder));
@@ -74,7 +80,7 @@ void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* Pieces that a product beside its collective is cut into; 1: it is not. */
+/* Pieces that a product is cut into to overlap with its collective; 1: it stays whole. */
 static int piece_count(const ms_cost_builder *builder) {
     switch (builder->layout->tp_overlap) {
     case MS_TP_OVERLAP_CHUNKS:
@@ -88,6 +94,8 @@ static int piece_count(const ms_cost_builder *builder) {
     }
 }
 
+/* Start the asynchronous collective of one piece of a product; in a ring it is a shift to the next
+ * rank. Returns the number to wait for it by (ms_cost_communicate). */
 static int start_piece(ms_cost_builder *builder, ms_coll_kind kind) {
     double bytes = kind == MS_COLL_ALL_GATHER ? gathered_B(builder) : plane_B(builder);
     if (builder->layout->tp_overlap == MS_TP_OVERLAP_RING) {
@@ -99,8 +107,8 @@ static int start_piece(ms_cost_builder *builder, ms_coll_kind kind) {
                                                    .is_async = true});
 }
 
-/* A product over tokens that are gathered piece by piece. A ring starts with the rank's own piece.
- */
+/* Add a product, `in` to `out` columns, over tokens that are gathered piece by piece: each piece is
+ * multiplied when its gather has ended. In a ring the first piece is the rank's own. */
 static void gather_and_multiply(ms_cost_builder *builder, const char *name, double in, double out) {
     int pieces = piece_count(builder);
     double tokens = builder->shard.tokens;
@@ -123,8 +131,8 @@ static void gather_and_multiply(ms_cost_builder *builder, const char *name, doub
     }
 }
 
-/* A product whose partial sums are reduced piece by piece. A ring ends with the rank's own piece.
- */
+/* Add a product, `in` to `out` columns, whose partial sums are reduced piece by piece: each piece's
+ * reduction runs beside the products behind it. In a ring the last piece is the rank's own. */
 static void multiply_and_reduce(ms_cost_builder *builder, const char *name, double in, double out) {
     int pieces = piece_count(builder);
     double tokens = builder->shard.tokens;
@@ -146,9 +154,10 @@ static void multiply_and_reduce(ms_cost_builder *builder, const char *name, doub
     ms_cost_compute_after(builder, last);
 }
 
-/* Backward pass of a half's opening product: its input is gathered beside the input gradient, that
- * is reduced beside the weight gradient.
- * Source: Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication (order of operations). */
+/* Add the backward pass of a half's opening product, `in` to `out` columns. The gather of its input
+ * runs beside the input gradient, and the reduction of the input gradient beside the weight
+ * gradient. Source: Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication (order of
+ * operations). */
 static void column_backward(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                             double in, double out) {
     ms_comm gather = {.axis = MS_AXIS_TP, .kind = MS_COLL_ALL_GATHER, .is_async = true};
@@ -173,7 +182,8 @@ static void column_backward(ms_cost_builder *builder, unsigned parts, const ms_l
     }
 }
 
-/* The linear layer that opens a half, its columns split over tp. */
+/* Add the linear layer that opens a half, with its columns split over tp and, in a half that
+ * overlaps them, with its collectives. */
 static void add_column(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                        double in, double out) {
     builder->product.side = MS_SIDE_COLUMN;
@@ -189,14 +199,16 @@ static void add_column(ms_cost_builder *builder, unsigned parts, const ms_linear
     builder->product.side = MS_SIDE_NONE;
 }
 
-/* Products that are cut in pieces for their collectives stay whole otherwise. */
+/* Add the linear layer that opens a half. Products that could be several stay one where their
+ * collectives overlap. A kernel concatenates the result's gradient for models that need it, but
+ * behind unfused attention, which has counted that copy (attention_core.c). */
 void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names,
                      ms_side_products apart, double out) {
     ms_projections projections = builder->model->projections;
     bool is_unfused = builder->model->attention == MS_ATTENTION_UNFUSED;
     bool is_joined = is_unfused && builder->product.kind == MS_PRODUCT_PROJECTIONS;
     if (projections == MS_PROJECTIONS_CONCATENATED && (parts & MS_PART_INPUT) && apart.more > 0 &&
-        !is_joined) { /* unfused attention has put it together (attention_core.c) */
+        !is_joined) {
         ms_cost_compute(builder);
         ms_cost_memory(builder, "projections_concat",
                        2 * builder->shard.tokens * out * builder->shard.element_B);
@@ -208,6 +220,9 @@ void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_n
     builder->product.apart = (ms_side_products){.more = 0};
 }
 
+/* Add the linear layer that closes a half. Where collectives overlap: forward, product and
+ * reduction piece by piece; backward, the output's gradient is gathered and multiplied piece by
+ * piece. */
 void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
                  double out) {
     const ms_linear_size size = {builder->shard.tokens, in, out};

@@ -1,21 +1,21 @@
-/* State sharded over the replicas: parameters gathered before the passes that need them, gradients
- * reduced behind the passes that make them, and what is left for the step's end.
+/* State sharded over the replicas (ZeRO, FSDP): parameters gathered before the passes that need
+ * them, gradients reduced behind the passes that make them, and what is left for the step's end.
+ * Also the optimizer's time and the memory of states.
  *
  * Gathers and reductions go unit by unit: a transformer layer, the embedding, the head. With
- * overlap a unit's parameters are gathered while the unit before computes, and gradients are
+ * overlap a unit's parameters are gathered while the unit before it computes, and gradients are
  * reduced while the next unit's backward pass runs. Source: Rajbhandari et al. 2020,
  * arXiv:1910.02054, sections 5 and 7 (ZeRO 1 to 3); Zhao et al. 2023, arXiv:2304.11277, section 3
  * (units, prefetch, resharding, hybrid sharding). Where the schedule places the gathers, a stage is
- * gathered as a whole, outside of its passes.
- */
+ * gathered as a whole, outside of its passes. */
 #include <math.h>
 
 #include "model/buckets.h"
 
-/* Gradients that an update in fp32 is made from. */
+/* Bytes of a gradient in fp32 that an update is made from [B]. */
 static const double MAIN_GRADIENT_B = 4;
 
-/* Share of parameters that one rank of a shard group updates [count]. */
+/* Parameters that one rank updates when the optimizer's state is sharded [count]. */
 static double sharded(const ms_model_layout *layout, ms_parameter_count count) {
     double copies = fmax(layout->state_copies, 1);
     double dense = ms_group_size(layout, ms_shard_group_of(layout, false).shard) / copies;
@@ -27,13 +27,16 @@ bool ms_unshards_in_passes(const ms_model_layout *layout) {
     return layout->zero >= 3 || (layout->zero >= 1 && layout->has_gather_overlap);
 }
 
+/* Whether a pass gathers parameters: forward passes do wherever passes gather; I and B passes do
+ * where parameters are dropped behind the forward pass (ZeRO 3). A W pass needs no parameters. */
 static bool unshards_in(const ms_model_layout *layout, ms_pass pass) {
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
     return ms_unshards_in_passes(layout) && !layout->has_placed_unshards &&
            (pass == MS_PASS_F || (!is_kept && pass != MS_PASS_W));
 }
 
-/* Bytes of a rank's whole parameters as they are gathered. */
+/* Bytes of a rank's whole parameters as they are gathered [B]: weights of products may travel in
+ * fewer bits. */
 static double gathered_B(const ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
     double all = is_expert ? count.expert : count.dense;
     double cast = is_expert ? count.expert_quantized : count.dense_quantized;
@@ -43,7 +46,8 @@ static double gathered_B(const ms_cost_builder *builder, ms_parameter_count coun
     return all * parameter_B - (is_cast ? cast * (parameter_B - ms_quantized_B(builder)) : 0);
 }
 
-/* Gather part of what replicas share, of experts or of the rest; returns what to wait for. */
+/* Add the all-gather of a rank's parameters, of experts or of all others. Returns the number to
+ * wait for it by (ms_cost_communicate). */
 static int gather(ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
@@ -56,6 +60,7 @@ static int gather(ms_cost_builder *builder, ms_parameter_count count, bool is_ex
                             .when = is_kept ? MS_WHEN_FIRST : MS_WHEN_ALWAYS});
 }
 
+/* Add the gathers of a unit's dense and expert parameters. */
 static ms_fsdp_unit_unshards gather_unit(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
     builder->layer = unit->layer;
     ms_fsdp_unit_unshards gathers = {.dense = gather(builder, unit->parameters, false),
@@ -64,37 +69,44 @@ static ms_fsdp_unit_unshards gather_unit(ms_cost_builder *builder, const ms_fsdp
     return gathers;
 }
 
-/* Lowest bucket under way once a unit has begun: one more than it needs, and what the next unit
- * needs. */
-static int gathered_by(const ms_stage_buckets *b, int kind, int unit) {
-    int until = b->units[unit].reached[kind];
-    until -= until < b->of[kind].count && until > 0 ? 1 : 0;
-    int next = unit > 0 ? b->units[unit - 1].lowest[kind] : -1;
+/* Index of the lowest bucket whose gather has been started once a unit has begun: the bucket below
+ * the lowest one that the unit needs, or the lowest that the next unit needs if that is lower.
+ * Forward passes go from the last bucket to the first, and units count in the order of the backward
+ * pass. */
+static int gathered_by(const ms_stage_buckets *buckets, int kind, int unit) {
+    int until = buckets->units[unit].reached[kind];
+    until -= until < buckets->of[kind].count && until > 0 ? 1 : 0;
+    int next = unit > 0 ? buckets->units[unit - 1].lowest[kind] : -1;
     return next >= 0 && next < until ? next : until;
 }
 
+/* Start the gathers of a kind of buckets that are to be under way once the builder's unit has
+ * begun. Returns the number to wait for the unit's own lowest bucket by. */
 static int gather_kind(ms_cost_builder *builder, int kind) {
-    ms_stage_buckets *b = builder->unit.buckets.of;
-    const ms_bucket_list *list = &b->of[kind];
-    bool is_first = b->unit == b->unit_count - 1;
-    int own = b->units[b->unit].lowest[kind];
-    int from = is_first ? list->count : gathered_by(b, kind, b->unit + 1);
-    int until = gathered_by(b, kind, b->unit);
+    ms_stage_buckets *buckets = builder->unit.buckets.of;
+    const ms_bucket_list *list = &buckets->of[kind];
+    bool is_first = buckets->unit == buckets->unit_count - 1;
+    int own = buckets->units[buckets->unit].lowest[kind];
+    int from = is_first ? list->count : gathered_by(buckets, kind, buckets->unit + 1);
+    int until = gathered_by(buckets, kind, buckets->unit);
     for (int i = from - 1; i >= until; i--) {
         bool is_expert = kind == MS_BUCKET_EXPERT;
-        b->gathers[kind][i] =
+        buckets->gathers[kind][i] =
             gather(builder, ms_bucket_count(&list->items[i], is_expert), is_expert);
     }
-    return own >= 0 ? b->gathers[kind][own] : 0;
+    return own >= 0 ? buckets->gathers[kind][own] : 0;
 }
 
+/* Start the gathers of both kinds of buckets for the unit that begins. Returns the numbers of the
+ * gathers that the unit waits for. */
 static ms_fsdp_unit_unshards gather_buckets(ms_cost_builder *builder) {
     int dense = gather_kind(builder, MS_BUCKET_DENSE);
     return (ms_fsdp_unit_unshards){.dense = dense,
                                    .expert = gather_kind(builder, MS_BUCKET_EXPERT)};
 }
 
-/* Gather a unit, unless the one before has, and the next one. */
+/* Gather the parameters of the next unit while this one computes; in a pass's first unit, its own
+ * before. */
 static void gather_ahead(ms_cost_builder *builder, const ms_fsdp_unit *unit,
                          const ms_fsdp_unit *next) {
     if (builder->segments.count == builder->unit.units_first) {
@@ -106,14 +118,15 @@ static void gather_ahead(ms_cost_builder *builder, const ms_fsdp_unit *unit,
     }
 }
 
-/* Whether parameters are gathered in the buckets that their gradients are reduced in: where shards
- * are of the optimizer's state. */
+/* Whether parameters are gathered in the buckets that gradients are reduced in (ZeRO 1 and 2, first
+ * stage of a rank); else unit by unit. */
 static bool gathers_buckets(const ms_cost_builder *builder) {
     return builder->unit.buckets.of != NULL && builder->unit.buckets.of->is_gathered &&
            builder->layout->zero < 3;
 }
 
-/* A computation by itself, whose copy is not part of the layer beside it. */
+/* Add a memory-bound kernel in a segment of its own, apart from the segments of the layer beside
+ * it. */
 static void add_copy(ms_cost_builder *builder, int layer, const char *name, double bytes) {
     builder->layer = layer;
     builder->unit.open_first = builder->segments.count;
@@ -123,9 +136,10 @@ static void add_copy(ms_cost_builder *builder, int layer, const char *name, doub
     builder->unit.open_first = builder->segments.count;
 }
 
-/* Parameters out of the gathered buffer, in which each rank's shards of all of them lie together:
- * read and written once, on the stream that computes. A flat buffer's parameters are views of it.
- * Source: PyTorch, torch.distributed.fsdp._fully_shard (foreach_all_gather_copy_out);
+/* Add the copy of a unit's parameters out of the gathered buffer (FSDP2), in which each rank's
+ * shards of all parameters lie together: read and written once, on the compute stream. In a flat
+ * buffer (FSDP) parameters are views, and nothing is copied. Source: PyTorch,
+ * torch.distributed.fsdp._fully_shard (foreach_all_gather_copy_out);
  * torch.distributed.fsdp._flat_param (_get_unflat_views). */
 static void copy_out(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
     const ms_model_layout *layout = builder->layout;
@@ -137,14 +151,13 @@ static void copy_out(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
     }
 }
 
-/* Gradients into the buffer that is reduced, e bytes an element as products write them, g as they
- * are reduced. A flat buffer's are concatenated by autograd (2 e), cast where the types differ (e +
- * g) and divided by a factor of the replicas (2 g), the latter two on a stream of their own, but
- * with the memory that computation waits for. Of parameters apart they are copied and cast in one
- * kernel (e + g), and the mean is the collective's.
- * Source: PyTorch, torch.distributed.fsdp._runtime_utils (_post_backward_hook, _reduce_grad,
- * _div_if_needed) of 2.0; torch.distributed.fsdp._fully_shard (foreach_reduce_scatter_copy_in,
- * ReduceOp.AVG). */
+/* Add the copy of a bucket's gradients into the buffer that is reduced, e bytes an element as
+ * products write them, g as they are reduced. Into a flat buffer (FSDP) autograd concatenates them
+ * (2 e); they are cast where the types differ (e + g) and divided by a factor of the replicas (2
+ * g). The last two run on a stream of their own, but use the memory that computation waits for.
+ * FSDP2 copies and casts in one kernel (e + g), and its collective takes the mean. Source: PyTorch,
+ * torch.distributed.fsdp._runtime_utils (_post_backward_hook, _reduce_grad, _div_if_needed) of 2.0;
+ * torch.distributed.fsdp._fully_shard (foreach_reduce_scatter_copy_in, ReduceOp.AVG). */
 static void copy_in(ms_cost_builder *builder, int layer) {
     const ms_model_layout *layout = builder->layout;
     double e = builder->shard.element_B, g = builder->precision->gradient_B;
@@ -157,6 +170,8 @@ static void copy_in(ms_cost_builder *builder, int layer) {
     add_copy(builder, layer, "unit_copy_in", all * (is_flat ? flat_B : e + g));
 }
 
+/* Begin a unit of a pass: gather parameters, and copy them out of the gathered buffer. Computation
+ * that was added before is closed, so that only the unit's own waits for the gather. */
 void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
                         const ms_fsdp_unit *next) {
     if (unshards_in(builder->layout, pass)) {
@@ -165,7 +180,6 @@ void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_un
         } else {
             gather_ahead(builder, unit, next);
         }
-        /* computation before the parameters are there is a segment of its own */
         builder->unit.open_first = builder->segments.count;
     }
     builder->unit.body_first = builder->segments.count;
@@ -174,6 +188,8 @@ void ms_fsdp_unit_begin(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_un
     }
 }
 
+/* The plan that gathers all parameters of a stage at once; empty unless the schedule places
+ * gathers. */
 ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count) {
     ms_cost_begin_plan(builder);
     if (builder->layout->has_placed_unshards) {
@@ -184,8 +200,9 @@ ms_pass_plan ms_stage_unshard(ms_cost_builder *builder, ms_parameter_count count
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
-/* Let the unit's first computation wait for the gather of the unit's dense parameters, and its
- * first computation with routed experts for the gather of the expert parameters. */
+/* Let a computation of the unit wait for the gather `after` (0: for none): the unit's first
+ * computation for the dense parameters, its first one with routed experts for the expert
+ * parameters. */
 static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert) {
     for (size_t i = builder->unit.body_first; after != 0 && i < builder->segments.count; i++) {
         ms_segment *segment = &MS_AT(&builder->segments, ms_segment, i);
@@ -196,6 +213,9 @@ static void wait_for_gather(ms_cost_builder *builder, int after, bool is_expert)
     }
 }
 
+/* End a unit of a pass: set its waits for gathers, and reduce gradients. The stage's buckets are
+ * reduced, if it has any; else units are put together until they make a bucket, and reduced behind
+ * the unit that fills it, or the last. */
 void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit *unit,
                       bool is_last) {
     const ms_model_layout *layout = builder->layout;
@@ -214,7 +234,8 @@ void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit
     builder->unit.bucket.expert += unit->parameters.expert;
     double gradient_B = builder->precision->gradient_B;
     double bucket_B = (builder->unit.bucket.dense + builder->unit.bucket.expert) * gradient_B;
-    /* a round's gradients are whole already: with nothing to hide behind they go at once */
+    /* gradients of a round are held whole for the stage: without overlap they are reduced together,
+     * as nothing would be gained by reducing a part earlier */
     bool is_whole_stage = layout->reduce == MS_REDUCE_ROUND && !layout->has_reduce_overlap;
     if (is_last || (bucket_B >= layout->bucket_B && !is_whole_stage)) {
         copy_in(builder, unit->layer);
@@ -226,8 +247,8 @@ void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit
     }
 }
 
-/* Sum a buffer with the rank that holds the same stages in the other direction; nothing where there
- * is no other one. */
+/* Add the sum of a buffer over the two ranks that hold the same stages, one in each direction of
+ * the pipeline; nothing in a pipeline with one direction. */
 static void sum_directions(ms_cost_builder *builder, double bytes) {
     ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
                                             .kind = MS_COLL_ALL_REDUCE,
@@ -235,8 +256,8 @@ static void sum_directions(ms_cost_builder *builder, double bytes) {
                                             .is_between_directions = true});
 }
 
-/* Add what a rank's gradients still need when the passes are over: their reduction, where the
- * passes have not reduced them, and the sum over both directions of the pipeline. */
+/* Add the step's end for a rank's gradients: their reduction, where passes have not reduced them,
+ * and the sum over both directions of the pipeline. bytes: of the rank's whole gradients [B]. */
 static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *stages, double bytes,
                              bool is_expert) {
     const ms_model_layout *layout = builder->layout;
@@ -257,7 +278,7 @@ static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *st
     }
     unsigned held = layout->zero > 0 ? group.shard : group.all;
     sum_directions(builder, bytes / ms_group_size(layout, held));
-    if (layout->zero == 0) { /* whole gradients again */
+    if (layout->zero == 0) { /* each replica updates all parameters: it needs whole gradients */
         ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
                                                 .group_axes = group.all,
                                                 .kind = MS_COLL_ALL_GATHER,
@@ -265,6 +286,8 @@ static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *st
     }
 }
 
+/* The plan of a step's end before the optimizer. With sequence parallelism the parameters that tp
+ * ranks share are first summed over tp. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
                               ms_parameter_count held, double split_tokens) {
     double gradient_B = builder->precision->gradient_B;
@@ -276,6 +299,7 @@ ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *s
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
+/* Add the blocking all-gather of updated parameters at the step's end. */
 static void gather_behind(ms_cost_builder *builder, ms_parameter_count gathered, bool is_expert) {
     ms_cost_communicate(
         builder, &(ms_comm){.axis = MS_AXIS_DP,
@@ -284,6 +308,8 @@ static void gather_behind(ms_cost_builder *builder, ms_parameter_count gathered,
                             .bytes = gathered_B(builder, gathered, is_expert)});
 }
 
+/* The plan of a step's end behind the optimizer: gathers of updated parameters, bucket by bucket
+ * where gradients have buckets, else all at once. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
                              ms_parameter_count gathered) {
     bool has_any = gathered.dense + gathered.expert > 0;
@@ -305,21 +331,23 @@ ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *st
                           .count = (int)(builder->segments.count - builder->pass_first)};
 }
 
-/* Whether gradients become shards in the course of a step, to which each reduction adds. */
+/* Whether a rank keeps shards of gradients, to which every reduction in the step adds, instead of
+ * whole gradients. */
 static bool keeps_shards(const ms_model_layout *layout) {
     return layout->reduce != MS_REDUCE_LAST;
 }
 
-/* Traffic of kernels that stand around a step's reductions and update where they are not part of
- * these: the norm by which every gradient is checked (read once) and its division by the number of
- * replicas (read and written), both before the reduction; and the copy from the updated master copy
- * (read; the working copy's writing is counted with the update).
- * Source: Megatron-LM, megatron.core.distributed.param_and_grad_buffer (start_grad_sync:
+/* Traffic of kernels around the reductions and the update that MS_UPDATE_SEPARATE counts apart [B].
+ * Before the reduction every gradient is read for the check of its norm, and read and written to be
+ * divided by the number of replicas. After the update the master copy is read for the working copy,
+ * whose writing update_B counts. all, own: parameters that the rank holds, and that it updates
+ * [count]. Source: Megatron-LM, megatron.core.distributed.param_and_grad_buffer (start_grad_sync:
  * check_for_nan_in_grad and gradient_scaling_factor, which are on by default) and
  * megatron.core.optimizer.distrib_optimizer (_copy_main_params_to_model_params). */
 static double separate_B(const ms_cost_builder *builder, double all, double own) {
     const double MASTER_B = 4;
     const ms_model_layout *layout = builder->layout;
+    /* a rank without replicas has nothing to divide by */
     double passes = ms_group_size(layout, ms_shard_group_of(layout, false).all) > 1 ? 3 : 1;
     return layout->update == MS_UPDATE_SEPARATE
                ? all * passes * builder->precision->gradient_B + own * MASTER_B
@@ -327,14 +355,16 @@ static double separate_B(const ms_cost_builder *builder, double all, double own)
 }
 
 /* Bytes that an update of Adam moves for each parameter where every operation is a kernel over fp32
- * tensors, as PyTorch's AdamW without fused and Composer's DecoupledAdamW have it: the first moment
+ * tensors, as in PyTorch's AdamW without fusion and Composer's DecoupledAdamW: the first moment
  * decayed and added to (8 and 12, or 12 in one and 8 for the parameter's own decay), the second
  * decayed and added to (8, 12), its root (8), divided by the bias' correction (8), plus epsilon
- * (8), the parameter moved (16); before, gradients in fp32 read for the norm (4) and clipped (8).
- * Source: torch.optim.adamw (_multi_tensor_adamw), composer.optim.decoupled_weight_decay; bytes
- * derived here. */
+ * (8), the parameter moved (16). Clipping before it: gradients in fp32 read for the norm (4), then
+ * read and written (8). Source: torch.optim.adamw (_multi_tensor_adamw),
+ * composer.optim.decoupled_weight_decay; bytes derived here. */
 static const double OPERATIONS_B = 80, CLIPPING_B = 12;
 
+/* Bytes that clipping and update move for each parameter [B]: the gradient four times (norm,
+ * clipping in and out, update), the state in and out, the working copy out. */
 static double update_B(const ms_cost_builder *builder) {
     const ms_precision *precision = builder->precision;
     return builder->layout->update == MS_UPDATE_OPERATIONS
@@ -342,13 +372,15 @@ static double update_B(const ms_cost_builder *builder) {
                : 4 * precision->gradient_B + 2 * precision->optimizer_B + precision->parameter_B;
 }
 
-/* Traffic of an optimizer step per parameter. Gradients: zeroed on every rank; read for the norm,
- * read and written by clipping, read by the update. Update: master copy and moments in and out, the
- * working copy out.  Source: derived from Adam (Kingma and Ba 2015) in mixed precision (Rajbhandari
- * et al. 2020, arXiv:1910.02054, section 3.1). A separate fp32 copy of 2-byte gradients is not
- * counted.
- * Offloaded: clipped gradients to the host, the update at the speed of its memory, parameters back,
- * one after the other.  Source: Ren et al. 2021, arXiv:2101.06840, section 4.1 (what crosses). */
+/* Time of an optimizer step of one rank [s], by its traffic. Gradients are zeroed on every rank,
+ * read for the norm, read and written by clipping, and read by the update. The update reads and
+ * writes master copy and moments, and writes the working copy. Source: derived from Adam (Kingma
+ * and Ba 2015) in mixed precision (Rajbhandari et al. 2020, arXiv:1910.02054, section 3.1). A
+ * separate fp32 copy of 2-byte gradients is not counted.
+ *
+ * Offloaded, one after the other: clipped gradients are copied to the host, the host updates at the
+ * speed of its memory, and parameters are copied back. Source: Ren et al. 2021, arXiv:2101.06840,
+ * section 4.1 (traffic between GPU and host). */
 double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count count) {
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
@@ -374,11 +406,13 @@ double ms_optimizer_time_s(const ms_cost_builder *builder, ms_parameter_count co
  * elements, from the first bucket on when start_param_sync begins a step. */
 static const double PREFETCHED_PARAMETERS = 0.5e9;
 
+/* Whether a buffer of whole parameters is kept that were gathered ahead (MS_BUFFER_PREFETCHED). */
 static bool prefetches(const ms_model_layout *layout) {
     return layout->zero >= 3 && !layout->keeps_parameters && !layout->has_placed_unshards &&
            (layout->framework_memory.buffers & MS_BUFFER_PREFETCHED);
 }
 
+/* Bytes of the parameters that are gathered ahead [B], at most all of the rank's. */
 static double prefetched_B(const ms_cost_builder *builder, ms_parameter_count count) {
     double all = count.dense + count.expert;
     if (!prefetches(builder->layout) || all <= 0) {
@@ -388,6 +422,8 @@ static double prefetched_B(const ms_cost_builder *builder, ms_parameter_count co
     return share * (gathered_B(builder, count, false) + gathered_B(builder, count, true));
 }
 
+/* Bytes that a rank holds from step to step: parameters whole below ZeRO 3, gradients whole unless
+ * passes leave shards, optimizer state of the parameters that the rank updates. */
 ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count count) {
     const ms_precision *precision = builder->precision;
     const ms_model_layout *layout = builder->layout;
@@ -410,6 +446,8 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
         .unsharded_B = layout->has_placed_unshards ? all * precision->parameter_B : 0};
 }
 
+/* Bytes of gathered units and of a bucket of gradients during a pass [B]. With overlap two units
+ * are gathered at a time, the current and the next one. */
 double ms_fsdp_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
     const ms_model_layout *layout = builder->layout;
     const ms_precision *precision = builder->precision;

@@ -1,11 +1,16 @@
-/* From a kind and its sizes to a program. */
+/* Builds the program of a schedule kind (ms_schedule_build): checks the sizes P, V, M, N and K
+ * against the row that the kind has in the registration table (kinds/table.c), assigns virtual
+ * stages to pipeline ranks, and has the row's generator write the list of passes of every rank. */
 #include "schedule/internal.h"
 
+/* Check that a size is at least 1. what: the name of the size in the message. */
 static ms_status check_positive(const char *what, int value, ms_diag *diag) {
     return value >= 1 ? MS_OK : ms_diag_error(diag, "%s must be at least 1, got '%d'", what, value);
 }
 
-/* What the row of the kind says about V, N, K and reordering. */
+/* Check V, the group size N, the slices K and the request to reorder against what the row of the
+ * kind allows. spec: with V and K resolved. Returns MS_E_INPUT, reported, for an option that the
+ * kind does not take. */
 static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_type *type,
                                ms_diag *diag) {
     if (type->chunks != 0 && spec->chunks != type->chunks) {
@@ -31,7 +36,9 @@ static ms_status check_options(const ms_schedule_spec *spec, const ms_schedule_t
     return MS_OK;
 }
 
-/* Sizes every schedule needs; the products are formed in 64 bits and are safe as int afterwards. */
+/* Check the sizes that every schedule needs, and then the options of the kind. The products of
+ * sizes are formed in 64 bits; after this check, the numbers of stages and of actions fit in an
+ * int. */
 static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_type *type,
                              ms_diag *diag) {
     if (spec->chunks == 0) {
@@ -53,7 +60,7 @@ static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_typ
                              (long long)stages, MS_STAGES_MAX / type->directions);
     }
     int64_t mb_count = (int64_t)spec->microbatches * spec->slices;
-    int64_t per_mb = stages * type->passes;
+    int64_t per_mb = stages * type->passes; /* actions of one microbatch or slice, at most */
     if (mb_count > MS_ACTIONS_MAX / per_mb) {
         return ms_diag_error(
             diag,
@@ -64,7 +71,8 @@ static ms_status check_sizes(const ms_schedule_spec *spec, const ms_schedule_typ
     return check_options(spec, type, diag);
 }
 
-/* Stages to ranks; a rank's chunks are numbered as its stages come. */
+/* Fill in the pipeline rank of every stage, by the placement of the kind, and the stage's chunk:
+ * its number among the stages of that rank, from 0 in ascending order of stages. */
 static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_diag *diag,
                               ms_program *program) {
     int *chunks_of = MS_NEW(arena, int, program->spec.pipeline_ranks);
@@ -81,6 +89,9 @@ static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_
     return MS_OK;
 }
 
+/* Generate the list of actions of every rank, one rank after the other in one array. The array is
+ * sized for the most actions that the kind may write; a generator that writes more is a bug
+ * (MS_E_BUG, reported). */
 static ms_status fill_lists(const ms_schedule_type *type, ms_arena *arena, ms_diag *diag,
                             ms_program *program) {
     int ranks = program->spec.pipeline_ranks;
@@ -103,6 +114,8 @@ static ms_status fill_lists(const ms_schedule_type *type, ms_arena *arena, ms_di
     return MS_OK;
 }
 
+/* Run the last step of the kind on the complete lists, if the kind has one: to change or to check
+ * them. */
 static ms_status finish_lists(const ms_schedule_type *type, ms_diag *diag, ms_program *program) {
     if (type->finish == NULL) {
         return MS_OK;
@@ -114,8 +127,8 @@ static ms_status finish_lists(const ms_schedule_type *type, ms_diag *diag, ms_pr
     return status;
 }
 
-/* The spec with the kind's own V and K = 1 in the place of 0; V stays 0 where the kind takes any.
- */
+/* Replace the sizes that were left at 0 by their defaults: V by the V that the kind needs, K by 1.
+ * V stays 0 for kinds that take any V; check_sizes refuses that. */
 static ms_schedule_spec resolve(const ms_schedule_spec *spec, const ms_schedule_type *type) {
     ms_schedule_spec resolved = *spec;
     resolved.chunks = spec->chunks == 0 ? type->chunks : spec->chunks;
@@ -123,6 +136,8 @@ static ms_schedule_spec resolve(const ms_schedule_spec *spec, const ms_schedule_
     return resolved;
 }
 
+/* Build the program of a kind. Defaults and checks first, then sizes, placement, lists, and the
+ * kind's last step. */
 ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_diag *diag,
                             ms_program *program_out) {
     const ms_schedule_type *type = ms_schedule_type_of(spec->kind);
@@ -139,6 +154,7 @@ ms_status ms_schedule_build(const ms_schedule_spec *spec, ms_arena *arena, ms_di
     }
     program.model_stages = program.spec.pipeline_ranks * program.spec.chunks;
     program.stages = program.model_stages * type->directions;
+    /* with two directions, each takes half of the microbatches */
     program.mb_count = program.spec.microbatches / type->directions * program.spec.slices;
     program.parameter_replicas = type->directions;
     program.round = type->round == NULL ? 0 : type->round(&program.spec);

@@ -1,31 +1,34 @@
-/* Checks a program: its actions exist and are on the rank of their stage, each rank lists them in a
- * legal order, and no pass is missing. The first fault ends the check. */
+/* Checks a program (ms_program_check): every action exists and is in the list of the rank that owns
+ * its stage, each rank's list has a legal order, no pass is missing, the lists run to their end
+ * without deadlock, and parameters are unsharded where passes need them. Schedules from files are
+ * checked so, and in tests all others. The first fault ends the check. Passes: F forward, I input
+ * gradient, W weight gradient, B = I and W fused. */
 #include "schedule/order.h"
 #include "schedule/unshard.h"
 
-/* The bit of a pass in the set of passes of a (stage, microbatch). */
+/* The bit of a pass in a set of passes. Such a set is kept for each (stage, microbatch). */
 static unsigned bit(ms_pass pass) {
     return 1U << (unsigned)pass;
 }
 
-/* A check of one program, and where its faults go. */
+/* A check of one program, and how its faults are reported. */
 typedef struct list_checker {
     const ms_program *program;
-    const ms_fault_place *place; /* NULL: faults have no place in a file */
+    const ms_fault_place *place; /* maps actions to cells of a schedule file; NULL: no file */
     ms_diag *diag;
 } list_checker;
 
 enum { NO_ACTION = -1 };
 
-/* Report a fault with the action in front. */
+/* Report a fault of the action at `index`, as "'<stage><pass><mb>' <what>". Returns MS_E_INPUT. */
 static ms_status report(const list_checker *c, int rank, size_t index, const char *what) {
     const ms_action *action = &c->program->actions[index];
     return ms_fault_report(c->place, rank, (int64_t)index, c->diag, "'%d%s%d' %s", action->stage,
                            ms_pass_name((ms_pass)action->pass), action->mb, what);
 }
 
-/* Check that an action has a pass, a stage and a microbatch that exist, and that the list is that
- * of the rank which owns the stage. */
+/* Check that the action at `index` of the list of `rank` names a pass, a stage and a microbatch
+ * that exist, and that `rank` owns the stage. */
 static ms_status check_action(const list_checker *c, int rank, size_t index) {
     const ms_program *program = c->program;
     const ms_action *action = &program->actions[index];
@@ -44,7 +47,8 @@ static ms_status check_action(const list_checker *c, int rank, size_t index) {
     return MS_OK;
 }
 
-/* Check an overlapped pair: one forward and one backward pass, of different work, on one rank. */
+/* Check the overlapped pair that begins at `index`: one forward and one backward pass (B or I),
+ * next to each other in the list of one rank, and not both of the same stage and microbatch. */
 static ms_status check_pair(const list_checker *c, int rank, size_t index) {
     const ms_action *one = &c->program->actions[index];
     if (index + 1 == c->program->first[rank + 1]) {
@@ -52,6 +56,7 @@ static ms_status check_pair(const list_checker *c, int rank, size_t index) {
     }
     const ms_action *other = one + 1;
     const ms_action *backward = one->pass == MS_PASS_F ? other : one;
+    /* one is F and the other is not; W is no partner of a pair */
     bool is_one_each = (one->pass == MS_PASS_F) != (other->pass == MS_PASS_F) &&
                        (backward->pass == MS_PASS_B || backward->pass == MS_PASS_I);
     if (!is_one_each || other->is_overlapped != 0) {
@@ -66,8 +71,8 @@ static ms_status check_pair(const list_checker *c, int rank, size_t index) {
     return MS_OK;
 }
 
-/* Check what later checks rely on to index arrays: stages on ranks that exist, valid actions and
- * overlapped pairs. Returns the first fault, reported. */
+/* Check what the later checks rely on when they index arrays: stages are on ranks that exist,
+ * actions and overlapped pairs are valid. Reports the first fault and returns MS_E_INPUT. */
 static ms_status check_form(const list_checker *c) {
     const ms_program *program = c->program;
     for (int stage = 0; stage < program->stages; stage++) {
@@ -95,8 +100,8 @@ bool ms_program_is_well_formed(const ms_program *program, ms_diag *diag) {
     return check_form(&(list_checker){.program = program, .diag = diag}) == MS_OK;
 }
 
-/* Check that a pass may come at this index of its rank's list. seen: bits of the passes of its
- * stage and microbatch that come earlier in the list. */
+/* Check that the pass at `index` may follow the passes of the same stage and microbatch earlier in
+ * its rank's list. seen: the set of these earlier passes. */
 static ms_status check_order(const list_checker *c, int rank, size_t index, unsigned seen) {
     ms_pass pass = (ms_pass)c->program->actions[index].pass;
     if ((seen & bit(pass)) != 0) {
@@ -108,6 +113,7 @@ static ms_status check_order(const list_checker *c, int rank, size_t index, unsi
     if (pass == MS_PASS_W && (seen & (bit(MS_PASS_I) | bit(MS_PASS_B))) == 0) {
         return report(c, rank, index, "comes before its input gradient");
     }
+    /* B excludes I and W of the same stage and microbatch, and the other way round */
     bool is_split = pass == MS_PASS_I || pass == MS_PASS_W;
     unsigned rival = is_split            ? bit(MS_PASS_B)
                      : pass == MS_PASS_B ? bit(MS_PASS_I) | bit(MS_PASS_W)
@@ -118,9 +124,9 @@ static ms_status check_order(const list_checker *c, int rank, size_t index, unsi
     return MS_OK;
 }
 
-/* Check that the slices of a sequence run in order in forward passes and in reverse in backward
- * passes. seen: points at the bits of this action's microbatch; its neighbors are the
- * microbatches before and after. */
+/* Check that the slices of a sequence run in order in forward passes and in reverse order in
+ * backward passes. seen: points at the set of earlier passes of the action's stage and slice;
+ * seen[-1] and seen[1] are the sets of the slices before and after on the same stage. */
 static ms_status check_slices(const list_checker *c, int rank, size_t index, const uint8_t *seen) {
     const ms_action *action = &c->program->actions[index];
     int slices = c->program->spec.slices;
@@ -138,8 +144,8 @@ static ms_status check_slices(const list_checker *c, int rank, size_t index, con
     return MS_OK;
 }
 
-/* Check the order of every rank's list. seen: bits of passes for each (stage, microbatch), zero
- * before the call; filled in for check_complete. */
+/* Check the order of every rank's list. seen: [ms_program_keys] the set of passes of each (stage,
+ * microbatch), empty before the call; it holds all passes afterwards, for check_complete. */
 static ms_status check_lists(const list_checker *c, uint8_t *seen) {
     const ms_program *program = c->program;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
@@ -158,7 +164,8 @@ static ms_status check_lists(const list_checker *c, uint8_t *seen) {
 }
 
 /* Check that each microbatch has on every stage its forward pass and its backward pass, either
- * whole (B) or split (I and W). Returns the first fault, reported. */
+ * whole (B) or split (I and W). seen: as check_lists has filled it in. Reports the first fault, at
+ * the rank of the stage, and returns MS_E_INPUT. */
 static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
     unsigned fused = bit(MS_PASS_F) | bit(MS_PASS_B);
     unsigned split = bit(MS_PASS_F) | bit(MS_PASS_I) | bit(MS_PASS_W);
@@ -178,6 +185,8 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
     return MS_OK;
 }
 
+/* Check a program, and report the first fault. Each check relies on the ones before it: form of the
+ * actions, order of the lists, completeness, no deadlock, moves of parameters. */
 ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
                               ms_diag *diag) {
     list_checker c = {.program = program, .place = place, .diag = diag};

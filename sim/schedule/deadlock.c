@@ -1,17 +1,24 @@
-/* Who waits for whom for ever, when an order of readiness has come to a stop before its end. */
+/* Explains a deadlock of a program: when the walk over the lists in order of readiness (order.c)
+ * has stopped before the end of some list, finds the cycle of ranks that wait for each other and
+ * reports it. A stuck rank is one with actions left; its head is the first action (or overlapped
+ * pair) left. Every stuck rank waits for a missing producer: a pass that has not run, mostly of
+ * another rank, whose result its head needs. */
 #include "schedule/order.h"
 
+/* Whether all actions of a rank's list have been visited. */
 static bool is_at_end(const ms_ready_order *order, int rank) {
     return order->cursors[rank].action == order->program->first[rank + 1];
 }
 
-/* The rank that should run what the head of a stuck rank waits for. */
+/* The rank that owns the missing producer for which the head of a stuck rank waits. */
 static int waits_for(const ms_ready_order *order, int rank) {
     ms_producer missing = {0};
     ms_ready_order_missing(order, rank, &missing);
     return order->program->stage_rank[missing.stage];
 }
 
+/* Append one link of the cycle to a text: the head of `rank`, its cell in the file where the
+ * program has one, and the missing producer with its rank. */
 static void describe_wait(const ms_ready_order *order, int rank, const ms_fault_place *place,
                           ms_buffer *text) {
     ms_producer missing = {0};
@@ -27,8 +34,9 @@ static void describe_wait(const ms_ready_order *order, int rank, const ms_fault_
                      order->program->stage_rank[missing.stage]);
 }
 
-/* Follow who waits for whom from a stuck rank: after P steps we are on the cycle, or at a rank that
- * waits for one whose list has ended without what the others need. */
+/* Follow the waiting ranks from a stuck rank. After P steps the walk is on the cycle, as there are
+ * only P ranks; or it has stopped early at a rank that waits for a rank whose list ended without
+ * the missing producer. Returns the rank reached, from which describe_cycle starts. */
 static int find_cycle(const ms_ready_order *order, int stuck) {
     int rank = stuck;
     for (int i = 0; i < order->program->spec.pipeline_ranks; i++) {
@@ -41,7 +49,8 @@ static int find_cycle(const ms_ready_order *order, int stuck) {
     return rank;
 }
 
-/* Once round the cycle. */
+/* Append the links of the cycle once round from rank `first`, at most SHOWN_MAX of them, to a text;
+ * or of the chain of ranks, where it ends at a rank whose list has no action left. */
 static void describe_cycle(const ms_ready_order *order, int first, const ms_fault_place *place,
                            ms_buffer *text) {
     enum { SHOWN_MAX = 8 };
@@ -59,6 +68,8 @@ static void describe_cycle(const ms_ready_order *order, int first, const ms_faul
     ms_buffer_puts(text, is_at_end(order, rank) ? ", whose list ends without it" : "");
 }
 
+/* Report the deadlock that keeps rank `stuck` from going on, at its place in the file where there
+ * is one. */
 static void report_deadlock(const ms_ready_order *order, int stuck, const ms_fault_place *place,
                             ms_diag *diag) {
     int first = find_cycle(order, stuck);
@@ -78,6 +89,9 @@ static void report_deadlock(const ms_ready_order *order, int stuck, const ms_fau
     ms_buffer_release(&cycle);
 }
 
+/* Check that a walk that has stopped visited all actions of all ranks. Otherwise reports the
+ * deadlock and returns MS_E_INPUT. place: as in report_deadlock; NULL: the program is not from a
+ * file. */
 static ms_status check_ends(const ms_ready_order *order, const ms_fault_place *place,
                             ms_diag *diag) {
     for (int rank = 0; rank < order->program->spec.pipeline_ranks; rank++) {
@@ -93,6 +107,7 @@ ms_status ms_ready_order_check(const ms_ready_order *order, ms_diag *diag) {
     return check_ends(order, NULL, diag);
 }
 
+/* Check that the lists of a program run to their end, by a walk over them in order of readiness. */
 ms_status ms_program_check_ends(const ms_program *program, const ms_fault_place *place,
                                 ms_arena *scratch, ms_diag *diag) {
     ms_ready_order order;

@@ -1,11 +1,17 @@
-/* Evaluates a schedule on paper: start and end of every action from given costs of stages and
- * latencies, without a simulated network (ms_schedule_evaluate). */
+/* Evaluates a schedule on paper (ms_schedule_evaluate): start and end of every action from given
+ * costs of stages and latencies between stages, without a simulated network. From these times
+ * follow the makespan and, per rank, the busy and idle times, activations in flight and messages. A
+ * stop is a step of a walk over a rank's list: one action, or both actions of an overlapped pair
+ * (ms_program_stop). */
 #include <math.h>
 
 #include "schedule/order.h"
 
+/* Check that costs[0..count-1] are numbers from 0 to the maximum. name: of one entry, in the
+ * message. */
 static bool check_cost(const char *name, const double *costs, int count, ms_diag *diag) {
     for (int i = 0; i < count; i++) {
+        /* negated, so that it refuses NaN too */
         if (!(costs[i] >= 0 && costs[i] <= MS_SCHEDULE_COST_MAX)) {
             ms_diag_error(diag, "%s %d must be a number from 0 to %g, got '%g'", name, i,
                           MS_SCHEDULE_COST_MAX, costs[i]);
@@ -15,6 +21,7 @@ static bool check_cost(const char *name, const double *costs, int count, ms_diag
     return true;
 }
 
+/* Check the factor by which the time of overlapped pairs is scaled. */
 static bool check_scale(double scale, ms_diag *diag) {
     if (scale >= 0 && scale <= MS_SCHEDULE_SCALE_MAX) {
         return true;
@@ -24,6 +31,7 @@ static bool check_scale(double scale, ms_diag *diag) {
     return false;
 }
 
+/* Check all costs of a program; reports the first that is out of range. */
 static bool check_costs(const ms_program *program, const ms_schedule_costs *costs, ms_diag *diag) {
     int stages = program->model_stages;
     return check_cost("forward cost of stage", costs->forward, stages, diag) &&
@@ -33,7 +41,7 @@ static bool check_costs(const ms_program *program, const ms_schedule_costs *cost
            check_scale(costs->pair_scale, diag);
 }
 
-/* A program on paper: its actions in an order of readiness, with times. */
+/* An evaluation under way: the walk over the program's actions, and the times of those visited. */
 typedef struct paper {
     const ms_program *program;
     const ms_schedule_costs *costs;
@@ -41,10 +49,11 @@ typedef struct paper {
     ms_schedule_slot *slots; /* [actions] */
 } paper;
 
-/* Time of an action alone; a whole backward pass takes its input and its weight gradient. */
-static double cost_of_action(const paper *p, const ms_action *action) {
-    const ms_schedule_costs *costs = p->costs;
-    int stage = ms_program_model_stage(p->program, action->stage);
+/* Duration of an action that is not overlapped. B takes the time of its input and its weight
+ * gradient. */
+static double cost_of_action(const paper *eval, const ms_action *action) {
+    const ms_schedule_costs *costs = eval->costs;
+    int stage = ms_program_model_stage(eval->program, action->stage);
     switch ((ms_pass)action->pass) {
     case MS_PASS_F:
         return costs->forward[stage];
@@ -59,55 +68,60 @@ static double cost_of_action(const paper *p, const ms_action *action) {
     return costs->input_grad[stage] + costs->weight_grad[stage];
 }
 
-static double cost_of_stop(const paper *p, const ms_program_stop *stop) {
+/* Duration of a stop: of its action, or the scaled sum of the durations of a pair (a scale of 0
+ * means 1). */
+static double cost_of_stop(const paper *eval, const ms_program_stop *stop) {
     double cost = 0;
     for (int member = 0; member < stop->width; member++) {
-        cost += cost_of_action(p, &stop->actions[member]);
+        cost += cost_of_action(eval, &stop->actions[member]);
     }
-    bool is_scaled = stop->width == 2 && p->costs->pair_scale != 0;
-    return is_scaled ? p->costs->pair_scale * cost : cost;
+    bool is_scaled = stop->width == 2 && eval->costs->pair_scale != 0;
+    return is_scaled ? eval->costs->pair_scale * cost : cost;
 }
 
-/* Latency between two stages that follow each other. */
-static double latency(const paper *p, int stage, int other) {
+/* Latency of a message between two stages: neighbours in the model, or the same stage, which is 0.
+ */
+static double latency(const paper *eval, int stage, int other) {
     if (other == stage) {
         return 0;
     }
-    return ms_schedule_latency(p->program, p->costs, other < stage ? other : stage);
+    return ms_schedule_latency(eval->program, eval->costs, other < stage ? other : stage);
 }
 
-/* When a rank is free for the action at `index`: at the end of the one before, or once its messages
- * have arrived. */
-static double free_at(const paper *p, int rank, size_t index) {
-    size_t begin = p->program->first[rank];
+/* Time from which a rank is free for its action at `index`: the end of the action before; with
+ * blocking sends, the time at which the messages of the action (or pair) before have arrived. */
+static double free_at(const paper *eval, int rank, size_t index) {
+    size_t begin = eval->program->first[rank];
     if (index == begin) {
         return 0;
     }
-    const ms_action *last = &p->program->actions[index - 1];
-    double end = p->slots[index - 1].end;
-    if (!p->costs->is_blocking) {
+    const ms_action *last = &eval->program->actions[index - 1];
+    double end = eval->slots[index - 1].end;
+    if (!eval->costs->is_blocking) {
         return end;
     }
-    bool is_pair = index - 1 > begin && last[-1].is_overlapped != 0 && !p->costs->is_serial;
-    double held = 0;
+    bool is_pair = index - 1 > begin && last[-1].is_overlapped != 0 && !eval->costs->is_serial;
+    double held = 0; /* longest latency of the messages sent */
     for (int member = 0; member <= is_pair; member++) {
-        int receiver = ms_action_receiver(p->program, last - member);
-        double wait = receiver < 0 ? 0 : latency(p, (last - member)->stage, receiver);
+        int receiver = ms_action_receiver(eval->program, last - member);
+        double wait = receiver < 0 ? 0 : latency(eval, (last - member)->stage, receiver);
         held = wait > held ? wait : held;
     }
     return end + held;
 }
 
-/* When a rank that is free at `start` has what the actions of a stop need. */
-static double start_of_stop(const paper *p, const ms_program_stop *stop, double start,
+/* Earliest start of a stop on a rank that is free at `start`: once the results of all producers of
+ * the stop's actions have arrived. has_latency: false leaves out the latency of messages. */
+static double start_of_stop(const paper *eval, const ms_program_stop *stop, double start,
                             bool has_latency) {
     for (int member = 0; member < stop->width; member++) {
         const ms_action *action = &stop->actions[member];
         ms_producer producers[2];
-        int count = ms_action_producers(p->program, action, producers);
+        int count = ms_action_producers(eval->program, action, producers);
         for (int i = 0; i < count; i++) {
-            double arrival = p->slots[ms_ready_order_done(&p->order, &producers[i]) - 1].end;
-            arrival += has_latency ? latency(p, action->stage, producers[i].stage) : 0;
+            /* - 1: ms_ready_order_done returns an index + 1, as every producer has been visited */
+            double arrival = eval->slots[ms_ready_order_done(&eval->order, &producers[i]) - 1].end;
+            arrival += has_latency ? latency(eval, action->stage, producers[i].stage) : 0;
             start = arrival > start ? arrival : start;
         }
     }
@@ -115,24 +129,27 @@ static double start_of_stop(const paper *p, const ms_program_stop *stop, double 
 }
 
 /* Set start and end of all actions. Both actions of an overlapped pair get the times of the pair,
- * unless the costs are serial. Returns MS_E_NOMEM, reported, or the status of
- * ms_ready_order_check. */
-static ms_status time_actions(paper *p, ms_arena *scratch, ms_diag *diag) {
-    if (ms_ready_order_init(p->program, p->costs->is_serial, scratch, &p->order) != MS_OK) {
+ * unless the costs say that pairs run serially. Returns MS_E_NOMEM or, on a deadlock, MS_E_INPUT,
+ * both reported. */
+static ms_status time_actions(paper *eval, ms_arena *scratch, ms_diag *diag) {
+    if (ms_ready_order_init(eval->program, eval->costs->is_serial, scratch, &eval->order) !=
+        MS_OK) {
         return ms_diag_no_memory(diag);
     }
     ms_program_stop stop;
-    while (ms_ready_order_next(&p->order, &stop)) {
-        double free_from = free_at(p, stop.rank, stop.index);
-        double start = start_of_stop(p, &stop, free_from, true);
-        double end = start + cost_of_stop(p, &stop);
+    while (ms_ready_order_next(&eval->order, &stop)) {
+        double free_from = free_at(eval, stop.rank, stop.index);
+        double start = start_of_stop(eval, &stop, free_from, true);
+        double end = start + cost_of_stop(eval, &stop);
         for (int member = 0; member < stop.width; member++) {
-            p->slots[stop.index + (size_t)member] = (ms_schedule_slot){.start = start, .end = end};
+            eval->slots[stop.index + (size_t)member] =
+                (ms_schedule_slot){.start = start, .end = end};
         }
     }
-    return ms_ready_order_check(&p->order, diag);
+    return ms_ready_order_check(&eval->order, diag);
 }
 
+/* The positions in a rank's list that separate its warm-up, steady and cool-down phases. */
 static ms_pipeline_phases find_phases(const ms_program *program, int rank) {
     ms_pipeline_phases phases = MS_NO_PHASES;
     size_t begin = program->first[rank];
@@ -142,6 +159,7 @@ static ms_pipeline_phases find_phases(const ms_program *program, int rank) {
     return phases;
 }
 
+/* Add idle time to the total of the phase in which it lies. */
 static void add_gap(ms_schedule_rank *rank, ms_pipeline_phase phase, double gap) {
     switch (phase) {
     case MS_PHASE_WARMUP:
@@ -156,7 +174,10 @@ static void add_gap(ms_schedule_rank *rank, ms_pipeline_phase phase, double gap)
     }
 }
 
-/* Activations held: until the weight gradient is done, and until the input gradient is done. */
+/* Count the activations of one pass and raise the rank's peaks. whole, input: activations in flight
+ * on the rank, where a microbatch of a chunk counts until its weight gradient, or until its input
+ * gradient, is done. The peak is taken before the pass releases its own, as it holds them while it
+ * runs. */
 static void count_inflight(const ms_action *action, int *whole, int *input,
                            ms_schedule_rank *rank) {
     if (action->pass == MS_PASS_F) {
@@ -170,41 +191,47 @@ static void count_inflight(const ms_action *action, int *whole, int *input,
     *input -= action->pass == MS_PASS_I || action->pass == MS_PASS_B;
 }
 
-/* Count the messages and activations of a stop's actions. */
-static void count_actions(const paper *p, const ms_program_stop *stop, int *whole, int *input,
+/* Add the messages and activations of a stop's actions to the measures of a rank. whole, input: as
+ * in count_inflight. */
+static void count_actions(const paper *eval, const ms_program_stop *stop, int *whole, int *input,
                           ms_schedule_rank *rank) {
     for (int member = 0; member < stop->width; member++) {
-        rank->messages_sent += ms_action_receiver(p->program, &stop->actions[member]) >= 0;
-        /* both passes of a pair run together, whichever the list names first */
+        rank->messages_sent += ms_action_receiver(eval->program, &stop->actions[member]) >= 0;
+        /* the forward pass of a pair counts first: both run together, so the activations of both
+         * are in flight, whichever the list names first */
         bool is_swapped = stop->width == 2 && stop->actions[0].pass != MS_PASS_F;
         count_inflight(&stop->actions[is_swapped ? 1 - member : member], whole, input, rank);
     }
 }
 
-static ms_schedule_rank measure_rank(const paper *p, int rank, double makespan) {
-    size_t begin = p->program->first[rank];
+/* Measures of one rank from the times of its actions. Idle time after the rank's last action, up to
+ * the makespan of all ranks, counts as cool-down. */
+static ms_schedule_rank measure_rank(const paper *eval, int rank, double makespan) {
+    size_t begin = eval->program->first[rank];
     ms_schedule_rank measured = {0};
-    ms_pipeline_phases phases = find_phases(p->program, rank);
+    ms_pipeline_phases phases = find_phases(eval->program, rank);
     double previous = 0;
     int whole = 0;
     int input = 0;
-    ms_rank_cursor cursor = ms_rank_begin(p->program, rank);
-    cursor.is_serial = p->costs->is_serial;
+    ms_rank_cursor cursor = ms_rank_begin(eval->program, rank);
+    cursor.is_serial = eval->costs->is_serial;
     ms_program_stop stop;
     while (ms_rank_next(&cursor, &stop) && stop.width > 0) {
-        const ms_schedule_slot *slot = &p->slots[stop.index];
+        const ms_schedule_slot *slot = &eval->slots[stop.index];
         add_gap(&measured, ms_phase_before(&phases, (int64_t)(stop.index - begin)),
                 slot->start - previous);
-        measured.exposed_p2p += slot->start - start_of_stop(p, &stop, previous, false);
-        measured.busy += cost_of_stop(p, &stop);
-        count_actions(p, &stop, &whole, &input, &measured);
+        /* the start that free messages would allow: the rest of the wait is latency */
+        measured.exposed_p2p += slot->start - start_of_stop(eval, &stop, previous, false);
+        measured.busy += cost_of_stop(eval, &stop);
+        count_actions(eval, &stop, &whole, &input, &measured);
         previous = slot->end;
     }
     measured.idle_cooldown += makespan - previous;
-    measured.span = cursor.action > begin ? previous - p->slots[begin].start : 0;
+    measured.span = cursor.action > begin ? previous - eval->slots[begin].start : 0;
     return measured;
 }
 
+/* The makespan: the latest end of a rank's last action. */
 static double latest_end(const ms_program *program, const ms_schedule_slot *slots) {
     double latest = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
@@ -216,6 +243,8 @@ static double latest_end(const ms_program *program, const ms_schedule_slot *slot
     return latest;
 }
 
+/* Fill in the sums and maxima over all ranks, and the bubble fraction. result: makespan and ranks
+ * are already set. */
 static void sum_up(const ms_program *program, ms_schedule_result *result) {
     double busy = 0;
     for (int i = 0; i < program->spec.pipeline_ranks; i++) {
@@ -230,31 +259,35 @@ static void sum_up(const ms_program *program, ms_schedule_result *result) {
     result->bubble_fraction = whole > 0 ? 1 - busy / whole : 0;
 }
 
-static ms_status evaluate(const paper *p, ms_arena *arena, ms_diag *diag,
+/* Make the result from the times of all actions, with the closed forms of the kind where they hold.
+ */
+static ms_status evaluate(const paper *eval, ms_arena *arena, ms_diag *diag,
                           ms_schedule_result *result_out) {
-    const ms_program *program = p->program;
+    const ms_program *program = eval->program;
     int ranks = program->spec.pipeline_ranks;
     ms_schedule_result result = {
-        .slots = p->slots,
+        .slots = eval->slots,
         .ranks = MS_NEW(arena, ms_schedule_rank, ranks),
-        .makespan = latest_end(program, p->slots),
+        .makespan = latest_end(program, eval->slots),
     };
     if (result.ranks == NULL) {
         return ms_diag_no_memory(diag);
     }
     for (int rank = 0; rank < ranks; rank++) {
-        result.ranks[rank] = measure_rank(p, rank, result.makespan);
+        result.ranks[rank] = measure_rank(eval, rank, result.makespan);
     }
     sum_up(program, &result);
     const ms_schedule_type *type = program->type;
     result.has_formula = type != NULL && type->formula != NULL &&
-                         type->formula(program, p->costs, &result.formula_makespan);
+                         type->formula(program, eval->costs, &result.formula_makespan);
     result.has_span_formula = type != NULL && type->span_formula != NULL &&
-                              type->span_formula(program, p->costs, &result.formula_span_bubble);
+                              type->span_formula(program, eval->costs, &result.formula_span_bubble);
     *result_out = result;
     return MS_OK;
 }
 
+/* Evaluate a program with given costs. Checks program and costs, finds the times of all actions by
+ * a walk in order of readiness, then measures the ranks. */
 ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_costs *costs,
                                ms_arena *arena, ms_diag *diag, ms_schedule_result *result_out) {
     if (!ms_program_is_well_formed(program, diag)) {
@@ -264,18 +297,18 @@ ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_cost
         return MS_E_RANGE;
     }
     size_t actions = program->first[program->spec.pipeline_ranks];
-    paper p = {
+    paper eval = {
         .program = program,
         .costs = costs,
         .slots = MS_NEW(arena, ms_schedule_slot, actions),
     };
-    if (p.slots == NULL) {
+    if (eval.slots == NULL) {
         return ms_diag_no_memory(diag);
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    ms_status status = time_actions(&p, &scratch, diag);
-    status = status == MS_OK ? evaluate(&p, arena, diag, result_out) : status;
+    ms_status status = time_actions(&eval, &scratch, diag);
+    status = status == MS_OK ? evaluate(&eval, arena, diag, result_out) : status;
     ms_arena_release(&scratch);
     return status;
 }

@@ -1,4 +1,6 @@
-/* Functions that the closed forms of the schedules share. */
+/* Functions that the closed forms of the schedules share. A closed form of a kind (kinds/) gives
+ * its makespan, or its bubble, by a formula that holds only for even costs: the same for every
+ * stage and every boundary between ranks. */
 #include "schedule/internal.h"
 
 double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage) {
@@ -7,7 +9,8 @@ double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *c
                : costs->p2p[ms_program_model_stage(program, stage)];
 }
 
-/* Whether every stage costs what the first one does; the sum of the gradients, or each of them. */
+/* Whether all stages have equal forward costs and equal backward costs. is_split: compares input
+ * and weight gradients one by one; else their sum. */
 static bool stages_are_even(const ms_program *program, const ms_schedule_costs *costs,
                             bool is_split) {
     for (int stage = 1; stage < program->model_stages; stage++) {
@@ -22,6 +25,8 @@ static bool stages_are_even(const ms_program *program, const ms_schedule_costs *
     return true;
 }
 
+/* Whether costs are even, and which they are. Compares all stages with the first one, and all
+ * boundaries between ranks with the first of them. */
 bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out) {
     if (!stages_are_even(program, costs, false)) {
@@ -31,7 +36,7 @@ bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_cos
     double p2p = 0;
     for (int stage = 0; stage + 1 < program->model_stages; stage++) {
         if (program->stage_rank[stage] == program->stage_rank[stage + 1]) {
-            continue;
+            continue; /* no message is sent, so the cost of the boundary does not count */
         }
         if (has_boundary && costs->p2p[stage] != p2p) {
             return false;
@@ -39,6 +44,7 @@ bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_cos
         has_boundary = true;
         p2p = costs->p2p[stage];
     }
+    /* the closed forms assume that a rank goes on computing while its messages are under way */
     if (costs->is_blocking && p2p > 0) {
         return false;
     }
@@ -53,6 +59,8 @@ bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_cos
     return true;
 }
 
+/* Whether costs are even, messages free, and the split of the backward pass the same for all
+ * stages. */
 bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out) {
     ms_even_costs even;

@@ -1,9 +1,17 @@
-/* The orders in which a program's actions are visited: a rank's list as it stands, or the lists of
- * all ranks side by side, each action once what it waits for has been visited. */
+/* The two orders in which a program's actions are visited. ms_rank_cursor walks one rank's list
+ * from its start. ms_ready_order walks all ranks' lists in order of readiness: an action is visited
+ * only after its producers, the passes whose results it needs. Both yield stops: the parameters
+ * that a rank unshards and reshards, then one action or both actions of an overlapped pair.
+ *
+ * The order of readiness goes round after round over the ranks 0 to P-1; in its turn,
+ * a rank goes on in its list as far as it can. It is then blocked until a producer of its next
+ * action is visited. Two bit sets hold the ranks that are not blocked: those with a turn in this
+ * round, and those with one in the next. */
 #include "schedule/order.h"
 
 #include <string.h>
 
+/* A cursor at the first action and the first move of a rank's list. */
 ms_rank_cursor ms_rank_begin(const ms_program *program, int rank) {
     return (ms_rank_cursor){
         .program = program,
@@ -13,7 +21,7 @@ ms_rank_cursor ms_rank_begin(const ms_program *program, int rank) {
     };
 }
 
-/* Actions that run as one from where the cursor stands; 0 at the end of the list. */
+/* Number of actions of the next stop: 1, or 2 for an overlapped pair; 0 at the end of the list. */
 static int width_at(const ms_rank_cursor *cursor) {
     const ms_program *program = cursor->program;
     if (cursor->action == program->first[cursor->rank + 1]) {
@@ -22,7 +30,8 @@ static int width_at(const ms_rank_cursor *cursor) {
     return program->actions[cursor->action].is_overlapped != 0 && !cursor->is_serial ? 2 : 1;
 }
 
-/* Moves that stand before the cursor's action and have not been visited. */
+/* Number of moves (unshards and reshards) of the next stop: those before the cursor's action that
+ * have not been visited. At the end of the list, these are the moves behind the last action. */
 static size_t moves_at(const ms_rank_cursor *cursor) {
     const ms_program *program = cursor->program;
     size_t end = program->shard_moves == NULL ? 0 : program->shard_first[cursor->rank + 1];
@@ -33,6 +42,8 @@ static size_t moves_at(const ms_rank_cursor *cursor) {
     return next - cursor->move;
 }
 
+/* Go on to the next stop of a rank's list. A stop has the moves up to its action's index, then the
+ * action, or the pair. */
 bool ms_rank_next(ms_rank_cursor *cursor, ms_program_stop *stop_out) {
     int width = width_at(cursor);
     size_t moves = moves_at(cursor);
@@ -58,6 +69,9 @@ uint32_t ms_ready_order_done(const ms_ready_order *order, const ms_producer *pro
     return producer->is_forward ? order->forward_at[key] : order->gradient_at[key];
 }
 
+/* Find a producer that has not been visited, for the next stop of a rank. Returns the action that
+ * needs it; NULL: none is missing. Looks at all producers of the rank's next action; of a pair, at
+ * those of both actions. */
 const ms_action *ms_ready_order_missing(const ms_ready_order *order, int rank,
                                         ms_producer *missing_out) {
     const ms_rank_cursor *cursor = &order->cursors[rank];
@@ -78,15 +92,18 @@ const ms_action *ms_ready_order_missing(const ms_ready_order *order, int rank,
 
 enum { WORD_BITS = 64 };
 
+/* Number of words of a bit set of ranks. */
 static size_t words_of(const ms_program *program) {
     return ((size_t)program->spec.pipeline_ranks + WORD_BITS - 1) / WORD_BITS;
 }
 
+/* Add a rank to a bit set of ranks. */
 static void put_rank(uint64_t *ranks, int rank) {
     ranks[rank / WORD_BITS] |= UINT64_C(1) << (rank % WORD_BITS);
 }
 
-/* A blocked rank whose input has come goes on in this round, if its turn is still ahead. */
+/* Unblock a rank after the visit of a producer that it may wait for. It goes on in this round if
+ * its turn is still ahead, else in the next round. */
 static void wake(ms_ready_order *order, int rank) {
     if (order->is_blocked[rank]) {
         order->is_blocked[rank] = false;
@@ -94,11 +111,11 @@ static void wake(ms_ready_order *order, int rank) {
     }
 }
 
-/* Book an action as visited and wake the rank that needs its result. */
+/* Record an action as visited and unblock the rank that needs its result. */
 static void finish_action(ms_ready_order *order, const ms_action *action) {
     const ms_program *program = order->program;
     if (action->pass == MS_PASS_W) {
-        return;
+        return; /* no action needs a weight gradient */
     }
     uint32_t *done = action->pass == MS_PASS_F ? order->forward_at : order->gradient_at;
     done[ms_program_key(program, action->stage, action->mb)] =
@@ -109,25 +126,27 @@ static void finish_action(ms_ready_order *order, const ms_action *action) {
     }
 }
 
-/* Take the first rank of a round that stands at or behind `from`; -1: none. */
+/* Remove the lowest rank from a bit set of ranks and return it; -1: the set is empty. from: no rank
+ * below it is in the set, so that the search can start there. */
 static int take_rank(const ms_ready_order *order, uint64_t *ranks, int from) {
     size_t words = words_of(order->program);
     for (size_t word = (size_t)from / WORD_BITS; word < words; word++) {
         if (ranks[word] != 0) {
             int bit = __builtin_ctzll(ranks[word]);
-            ranks[word] &= ranks[word] - 1;
+            ranks[word] &= ranks[word] - 1; /* clears the lowest bit */
             return (int)word * WORD_BITS + bit;
         }
     }
     return -1;
 }
 
-/* Turn to the next rank that may go on; false when none may. */
-static bool turn(ms_ready_order *order) {
-    /* those before the rank at hand wait in the next round, so this one's words hold later ones */
+/* Make the next rank that is not blocked the current one, in this round or else in the next round.
+ * Returns false when all ranks are blocked or at their end. */
+static bool turn_to_next_rank(ms_ready_order *order) {
+    /* ranks before the current one are only ever added to the next round (wake) */
     int rank = take_rank(order, order->this_round, order->rank < 0 ? 0 : order->rank);
     if (rank < 0) {
-        uint64_t *done = order->this_round;
+        uint64_t *done = order->this_round; /* empty: reused for the round after */
         order->this_round = order->next_round;
         order->next_round = done;
         rank = take_rank(order, order->this_round, 0);
@@ -136,9 +155,11 @@ static bool turn(ms_ready_order *order) {
     return rank >= 0;
 }
 
+/* Go on to the next stop in order of readiness. Stays at the current rank while its next stop is
+ * ready; then blocks the rank and turns to the next one. */
 bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
     ms_producer missing;
-    while (order->rank >= 0 || turn(order)) {
+    while (order->rank >= 0 || turn_to_next_rank(order)) {
         int rank = order->rank;
         if (ms_ready_order_missing(order, rank, &missing) == NULL &&
             ms_rank_next(&order->cursors[rank], stop_out)) {
@@ -148,13 +169,15 @@ bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
             return true;
         }
         order->is_blocked[rank] = true;
-        if (!turn(order)) {
+        if (!turn_to_next_rank(order)) {
             return false;
         }
     }
     return false;
 }
 
+/* Set a walk back to its beginning. Nothing is visited, and every rank has a turn in the first
+ * round. Keeps is_serial of the cursors. */
 void ms_ready_order_restart(ms_ready_order *order) {
     const ms_program *program = order->program;
     int ranks = program->spec.pipeline_ranks;
@@ -172,6 +195,8 @@ void ms_ready_order_restart(ms_ready_order *order) {
     order->rank = -1;
 }
 
+/* Begin a walk over all lists in order of readiness. Allocates the arrays; the state itself is set
+ * by ms_ready_order_restart. */
 ms_status ms_ready_order_init(const ms_program *program, bool is_serial, ms_arena *arena,
                               ms_ready_order *order_out) {
     size_t ranks = (size_t)program->spec.pipeline_ranks;

@@ -1,9 +1,13 @@
-/* What can be asked of any program: which stage follows which, and who needs whose result. */
+/* Queries of any program, however it was made: which stage follows which, which actions need the
+ * result of which, and where a fault in it is reported. In a program of two directions (DualPipe,
+ * Chimera), stages 0 to S-1 are the model in the first direction and stages S to 2S-1 the same
+ * model in the second. */
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "schedule/internal.h"
 
+/* Whether a program has overlapped pairs. */
 bool ms_program_has_pairs(const ms_program *program) {
     size_t count = program->first[program->spec.pipeline_ranks];
     for (size_t i = 0; i < count; i++) {
@@ -29,6 +33,9 @@ bool ms_program_has_previous(const ms_program *program, int stage) {
     return stage != 0 && stage != program->model_stages;
 }
 
+/* List the producers of an action, the passes whose results it needs. F needs F of the previous
+ * stage; W the I of its own stage; I and B the F of their own stage, and the gradient of the next
+ * stage. In ms_producer, is_forward false stands for I or B. */
 int ms_action_producers(const ms_program *program, const ms_action *action,
                         ms_producer producers_out[2]) {
     int count = 0;
@@ -47,6 +54,7 @@ int ms_action_producers(const ms_program *program, const ms_action *action,
     return count;
 }
 
+/* Stage that needs the result of an action; -1: none, as of W. */
 int ms_action_consumer(const ms_program *program, const ms_action *action) {
     if (action->pass == MS_PASS_F) {
         return ms_program_has_next(program, action->stage) ? action->stage + 1 : -1;
@@ -62,6 +70,8 @@ int ms_action_receiver(const ms_program *program, const ms_action *action) {
     return is_remote ? consumer : -1;
 }
 
+/* Number of earlier passes with the same effect on the action's stage. I and the first half of B
+ * count B and I; W and the second half of B (at_end) count B and W. */
 int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end) {
     const int *own = &runs[action->stage * MS_PASS_COUNT];
     if (action->pass == MS_PASS_F) {
@@ -71,6 +81,8 @@ int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end)
     return own[MS_PASS_B] + own[is_input ? MS_PASS_I : MS_PASS_W];
 }
 
+/* Report a fault of a program at its cell in the file, or by its rank if the program is not from a
+ * file. */
 ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, ms_diag *diag,
                           const char *format, ...) {
     char what[256];

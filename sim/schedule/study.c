@@ -1,4 +1,6 @@
-/* Explaining a makespan, and the period per microbatch. */
+/* Two studies of an evaluated schedule: the parts of its makespan (closed form, order of passes,
+ * unequal stages, latency of messages; ms_schedule_explain), and its period, the time that one more
+ * microbatch takes once the pipeline is full (ms_schedule_period). */
 #include "schedule/schedule_study.h"
 
 #include <stdlib.h>
@@ -6,11 +8,12 @@
 #include "schedule/internal.h"
 
 enum {
-    STEADY_FROM = 4, /* times the stages: microbatches after which the pipeline runs evenly */
-    SLOPE_ACTIONS_MAX = 4 * 1000 * 1000, /* takes about a second */
+    STEADY_FROM = 4, /* times P V: number of microbatches after which the pipeline runs evenly */
+    SLOPE_ACTIONS_MAX = 4 * 1000 * 1000, /* actions to evaluate; more would take over a second */
 };
 
-/* A copy of a list with every entry at the mean. */
+/* An array of `count` entries, all of them the mean of `values`. NULL: out of memory (not
+ * reported). */
 static const double *mean_of(const double *values, int count, ms_arena *scratch) {
     double *means = MS_NEW(scratch, double, count);
     double sum = 0;
@@ -20,11 +23,13 @@ static const double *mean_of(const double *values, int count, ms_arena *scratch)
         is_even = is_even && values[i] == values[0];
     }
     for (int i = 0; means != NULL && i < count; i++) {
+        /* equal values stay exact: the rounding of sum / count would count as imbalance */
         means[i] = is_even ? values[0] : sum / count;
     }
     return means;
 }
 
+/* Mean over the ranks of their busy times. */
 static double mean_work(const ms_program *program, const ms_schedule_result *result) {
     double busy = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {
@@ -33,11 +38,15 @@ static double mean_work(const ms_program *program, const ms_schedule_result *res
     return busy / program->spec.pipeline_ranks;
 }
 
+/* Evaluate a program with free messages, once with its own stages and once with equal stages (each
+ * cost at its mean), and set the parts of the makespan from the differences. gap: gap->latency
+ * holds the makespan with messages at the call. Returns MS_E_NOMEM or the status of the
+ * evaluations, reported. */
 static ms_status explain(const ms_program *program, const ms_schedule_costs *costs,
                          ms_arena *scratch, ms_diag *diag, ms_schedule_gap *gap) {
     int stages = program->model_stages;
     ms_schedule_costs free_costs = *costs;
-    free_costs.p2p = MS_NEW(scratch, double, stages);
+    free_costs.p2p = MS_NEW(scratch, double, stages); /* zeroed */
     ms_schedule_costs equal_costs = free_costs;
     equal_costs.forward = mean_of(costs->forward, stages, scratch);
     equal_costs.input_grad = mean_of(costs->input_grad, stages, scratch);
@@ -62,6 +71,7 @@ static ms_status explain(const ms_program *program, const ms_schedule_costs *cos
     return MS_OK;
 }
 
+/* Split the makespan of a program into its parts. */
 ms_status ms_schedule_explain(const ms_program *program, const ms_schedule_costs *costs,
                               double makespan, ms_diag *diag, ms_schedule_gap *gap_out) {
     ms_arena scratch;
@@ -75,13 +85,16 @@ ms_status ms_schedule_explain(const ms_program *program, const ms_schedule_costs
     return status;
 }
 
+/* Order of two times for qsort: ascending. */
 static int compare_times(const void *a, const void *b) {
     double one = *(const double *)a;
     double other = *(const double *)b;
     return (one > other) - (one < other);
 }
 
-/* Ends of the gradients of the model's first stage, in both directions.  Returns how many. */
+/* The times at which microbatches leave the pipeline: the ends of the backward passes (B or I) of
+ * the model's first stage, in both directions where there are two. exits: receives them in
+ * ascending order. Returns their number. */
 static size_t list_exits(const ms_program *program, const ms_schedule_result *result,
                          double *exits) {
     size_t count = 0;
@@ -96,8 +109,10 @@ static size_t list_exits(const ms_program *program, const ms_schedule_result *re
     return count;
 }
 
-/* Over the middle half of the microbatches, a multiple of P of them where possible: groups of P
- * leave together. */
+/* Period of a schedule as it is: the mean distance of exit times over the middle half of the
+ * microbatches. This half is rounded down to a multiple of P where possible, since in some
+ * schedules P microbatches leave one after the other and then none for a while. exits: [count]
+ * ascending. Returns 0 for fewer than two exits. */
 static double period_of_times(const ms_program *program, const double *exits, size_t count) {
     size_t ranks = (size_t)program->spec.pipeline_ranks;
     size_t width = count / 2;
@@ -107,9 +122,11 @@ static double period_of_times(const ms_program *program, const double *exits, si
     }
     size_t from = (count - width) / 2;
     from = from + width < count ? from : count - 1 - width;
+    /* each exit is that of a slice, so a whole microbatch takes `slices` of them */
     return (exits[from + width] - exits[from]) / (double)width * program->spec.slices;
 }
 
+/* Find the period from the exit times of an evaluated schedule. */
 static ms_status measure_times(const ms_program *program, const ms_schedule_result *result,
                                ms_arena *scratch, ms_diag *diag, double *period_out) {
     size_t most = (size_t)program->mb_count * (size_t)program->parameter_replicas;
@@ -122,7 +139,8 @@ static ms_status measure_times(const ms_program *program, const ms_schedule_resu
     return MS_OK;
 }
 
-/* Makespan with another number of microbatches; false if that cannot be built. */
+/* Build the kind of a program again with another number of microbatches and evaluate its makespan.
+ * Returns false, and reports nothing, if that fails. */
 static bool measure_at(const ms_program *program, const ms_schedule_costs *costs, int microbatches,
                        double *makespan_out) {
     ms_arena scratch;
@@ -142,10 +160,12 @@ static bool measure_at(const ms_program *program, const ms_schedule_costs *costs
     return is_built;
 }
 
+/* The smallest multiple of `multiple` that is at least `count`. */
 static int64_t round_up(int64_t count, int64_t multiple) {
     return (count + multiple - 1) / multiple * multiple;
 }
 
+/* Least common multiple of two positive numbers, by Euclid's algorithm for their common divisor. */
 static int64_t common_multiple(int64_t a, int64_t b) {
     int64_t x = a;
     for (int64_t y = b; y != 0;) {
@@ -156,9 +176,11 @@ static int64_t common_multiple(int64_t a, int64_t b) {
     return a / x * b;
 }
 
-/* Two numbers of microbatches far enough from the filling of the pipeline, both multiples of M,
- * which the kind allows, and a multiple of P apart, as groups of P leave together: the slope
- * between them.  false for programs not built by kind, or too large. */
+/* Find the period as the slope of the makespan between two numbers of microbatches, `few` and
+ * `many`. Both are large enough that the pipeline is full most of the time. Both are multiples of
+ * M, since the kind allows these, and of P, since the makespan may grow in steps of P microbatches.
+ * Returns false for programs not built by kind, and for those that would take too long to evaluate.
+ */
 static bool measure_slope(const ms_program *program, const ms_schedule_costs *costs,
                           double *period_out) {
     const ms_schedule_spec *spec = &program->spec;
@@ -183,6 +205,8 @@ static bool measure_slope(const ms_program *program, const ms_schedule_costs *co
     return true;
 }
 
+/* Find the time that one more microbatch takes. By the slope between two evaluations where the kind
+ * can be built again, else by the exit times of this one. */
 ms_status ms_schedule_period(const ms_program *program, const ms_schedule_costs *costs,
                              const ms_schedule_result *result, ms_diag *diag, double *period_out) {
     ms_arena scratch;

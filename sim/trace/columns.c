@@ -1,5 +1,6 @@
-/* The tables of a trace, read and checked: each number within its bounds, each index within its
- * table, and what they say together. */
+/* Reads the tables of a trace as records and checks them (ms_columns_read): each number against its
+ * bounds, each index against its table, and tables against each other. A table is read column by
+ * column; its sizes are checked before any memory is allocated. */
 #include "trace/h5_read.h"
 
 #include <stdio.h>
@@ -8,8 +9,8 @@
 
 #include "trace/tables.h"
 
-enum { ROWS_MAX = 1 << 28 }; /* of a table: more than any simulation produces */
-enum { CELL_MOST_B = 8 };    /* of a number */
+enum { ROWS_MAX = 1 << 28 }; /* maximum number of rows of a table: more than any simulation has */
+enum { CELL_MOST_B = 8 };    /* maximum size of a cell in memory */
 
 /* The tables that have been read so far. */
 typedef struct trace_tables {
@@ -18,8 +19,8 @@ typedef struct trace_tables {
     ms_trace *trace;
     ms_h5_fault *fault;
     int32_t step_count;
-    int64_t plain_B;  /* of the columns so far */
-    int64_t stored_B; /* of these columns in the file */
+    int64_t plain_B;  /* unpacked bytes of the columns so far */
+    int64_t stored_B; /* bytes of these columns in the file */
 } trace_tables;
 
 /* A column that is open. */
@@ -31,17 +32,20 @@ typedef struct open_column {
     int32_t rows;
 } open_column;
 
+/* Whether there is no fault so far. */
 static bool goes_on(const trace_tables *read) {
     return read->fault->status == MS_OK;
 }
 
+/* Set a fault of the file, unless there is one already. */
 #define REFUSE(read, ...) ((void)ms_h5_refuse((read)->fault, MS_E_INPUT, __VA_ARGS__))
 
-/* Note a fault of a row, whose column is written as "/events/mb". */
+/* Set a fault of a row.  column: such as "/events/mb". */
 static void fail_at(trace_tables *read, const char *column, int32_t row, const char *fault) {
     REFUSE(read, "the trace is damaged at %s[%d]: %s", column, row, fault);
 }
 
+/* Allocate `count` zeroed objects; NULL with a fault. */
 static void *allocate(trace_tables *read, ms_arena *arena, int64_t count, size_t size) {
     void *memory = goes_on(read) ? ms_arena_alloc(arena, (size_t)count, size) : NULL;
     if (memory == NULL) {
@@ -52,7 +56,7 @@ static void *allocate(trace_tables *read, ms_arena *arena, int64_t count, size_t
 
 /* ---- columns ---- */
 
-/* A cell as a number; whole numbers up to 2^53 exactly. */
+/* The number in a cell; whole numbers up to 2^53 are exact. */
 static double number_in(ms_h5_cell cell, const char *at) {
     int64_t wide = 0;
     double number = 0.0;
@@ -73,7 +77,7 @@ static double number_in(ms_h5_cell cell, const char *at) {
     }
 }
 
-/* Largest number that a column may have. */
+/* The maximum number of a column. */
 static double high_of(const trace_tables *read, const ms_column *column) {
     switch ((int)fmin(column->high, 0)) {
     case MS_HIGH_RUN_END:
@@ -89,14 +93,15 @@ static double high_of(const trace_tables *read, const ms_column *column) {
     }
 }
 
-/* Check that the file can hold a column, before memory is asked for it. */
+/* Check that the file can hold the rows of a column: its stored bytes can unpack to them, and all
+ * columns together stay within the limits of h5_read.h. No memory is allocated before. */
 static void check_size(trace_tables *read, const open_column *at, hssize_t rows) {
     int64_t stored_B = 0;
     int64_t most_B = MS_COLUMNS_LEAST_B + MS_COLUMNS_SHARE * read->file->size_B;
     bool has_cells = ms_h5_has_cells(at->data, rows, &stored_B);
     char cause[256];
     ms_status status = has_cells ? MS_OK : ms_h5_failure(cause, sizeof cause);
-    if (!has_cells && status != MS_E_INPUT) { /* HDF5 may have failed */
+    if (!has_cells && status != MS_E_INPUT) { /* not a lack of cells, but a failure of HDF5 */
         (void)ms_h5_refuse(read->fault, status, "%s", cause);
     }
     read->stored_B += stored_B;
@@ -108,7 +113,7 @@ static void check_size(trace_tables *read, const open_column *at, hssize_t rows)
     }
 }
 
-/* How many rows a column has; 0 with a fault. */
+/* The number of rows of a column, after the check of its size; 0 with a fault. */
 static int32_t find_rows(trace_tables *read, const open_column *at) {
     hid_t space = at->data < 0 ? -1 : H5Dget_space(at->data);
     bool is_list = space >= 0 && H5Sget_simple_extent_ndims(space) == 1;
@@ -122,7 +127,7 @@ static int32_t find_rows(trace_tables *read, const open_column *at) {
     return goes_on(read) ? (int32_t)rows : 0;
 }
 
-/* Put the cells of a column into the records, where all are within bounds. */
+/* Copy the cells of a column into the records, after a check of their bounds. */
 static void scatter_cells(trace_tables *read, const open_column *at, const char *cells,
                           char *records) {
     size_t cell_B = ms_h5_cell_B(at->column->cell);
@@ -140,6 +145,7 @@ static void scatter_cells(trace_tables *read, const open_column *at, const char 
     }
 }
 
+/* Read a column into the records.  cells: scratch for all its cells. */
 static void read_cells(trace_tables *read, const open_column *at, char *cells, char *records) {
     hid_t type = ms_h5_memory_type(at->column->cell);
     if (goes_on(read) && at->rows > 0 &&
@@ -151,7 +157,8 @@ static void read_cells(trace_tables *read, const open_column *at, char *cells, c
     }
 }
 
-/* Open the next column of a table that is read and there; false: there is none. */
+/* Open the next column of at->table that is read and that the file has.  *next: index of the column
+ * at which to start; set behind the one that is opened.  Returns false if there is none. */
 static bool open_next(const trace_tables *read, open_column *at, size_t *next) {
     hid_t file = read->file->hdf5;
     while (*next < at->table->column_count && goes_on(read)) {
@@ -166,8 +173,8 @@ static bool open_next(const trace_tables *read, open_column *at, size_t *next) {
     return false;
 }
 
-/* Check the sizes of a table's columns, or of its first one alone, before memory is asked for any.
- * Returns how many rows each has; 0 with a fault. */
+/* Check the sizes of a table's columns, or of its first column only, before any memory is
+ * allocated.  Returns the number of rows, which is the same for all columns; 0 with a fault. */
 static int32_t count_rows(trace_tables *read, const ms_trace_table *table, bool of_all_columns) {
     open_column at = {.table = table};
     int32_t rows = 0;
@@ -185,10 +192,9 @@ static int32_t count_rows(trace_tables *read, const ms_trace_table *table, bool 
     return rows;
 }
 
-/* Read a table.
- *  is_wanted: false to find its number of rows only.  *rows: that number, set before the cells are
- * read, which may refer to it.  Returns the records, in the arena of the trace; NULL where they are
- * not wanted, and with a fault. */
+/* Read a table.  is_wanted: false: only its number of rows is found.  *rows: that number; it is set
+ * before the cells are read, as their bounds may depend on it.  Returns the records, in the arena
+ * of the trace; NULL where they are not wanted, and with a fault. */
 static void *read_table(trace_tables *read, const ms_trace_table *table, bool is_wanted,
                         int32_t *rows) {
     *rows = count_rows(read, table, is_wanted);
@@ -210,7 +216,8 @@ static void *read_table(trace_tables *read, const ms_trace_table *table, bool is
 
 /* ---- steps, ranks and mesh ---- */
 
-/* Steps may overlap, but each ends after the one before. */
+/* Read /steps and find the end of the run. Steps may overlap, but each ends after the one before
+ * it. */
 static void read_steps(trace_tables *read) {
     const ms_trace_step *steps = read_table(read, &MS_TABLE_STEPS, true, &read->step_count);
     if (goes_on(read) && read->step_count < 1) {
@@ -238,6 +245,7 @@ void ms_columns_check_mesh(const ms_trace *trace, const char *place, double mesh
     }
 }
 
+/* Read /ranks and /mesh, and check that both have the same number of ranks. */
 static void read_ranks(trace_tables *read) {
     ms_trace *trace = read->trace;
     double ranks = 0, mesh_ranks = 1;
@@ -258,18 +266,20 @@ static void read_ranks(trace_tables *read) {
     }
 }
 
-/* A rank of the job and where it stands in /ranks. */
+/* A rank of the job and its row of /ranks. */
 typedef struct rank_place {
     int32_t rank;
     int32_t index;
 } rank_place;
 
+/* Comparison for bsearch: rows by rank. */
 static int by_rank(const void *left, const void *right) {
     const rank_place *a = left;
     const rank_place *b = right;
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
+/* Comparison for qsort: rows by rank, then index, so that faults do not depend on qsort. */
 static int by_rank_and_index(const void *left, const void *right) {
     const rank_place *a = left;
     const rank_place *b = right;
@@ -277,7 +287,8 @@ static int by_rank_and_index(const void *left, const void *right) {
     return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
 }
 
-/* Ranks in order, to be looked up. */
+/* Sort the rows of /ranks by rank, for find_rank; each rank may have only one.  Returns NULL with a
+ * fault. */
 static rank_place *sort_ranks(trace_tables *read) {
     int32_t rows = read->trace->rank_count;
     rank_place *places = allocate(read, read->arena, rows, sizeof *places);
@@ -297,8 +308,8 @@ static rank_place *sort_ranks(trace_tables *read) {
     return places;
 }
 
-/* Replace a rank in a cell by its index in /ranks, -1 for none; with a fault if it was not
- * simulated. */
+/* Replace a rank of the job, as it is in a cell, by its index in /ranks; -1 stays -1. A rank that
+ * has no row there is a fault. */
 static void find_rank(trace_tables *read, const rank_place *places, const char *column, int32_t row,
                       int32_t *rank) {
     const rank_place key = {.rank = *rank};
@@ -314,6 +325,7 @@ static void find_rank(trace_tables *read, const rank_place *places, const char *
 
 /* ---- streams, events and memory ---- */
 
+/* Read /streams, with ranks as indices in /ranks. */
 static void read_streams(trace_tables *read, const rank_place *places) {
     ms_trace *trace = read->trace;
     trace->streams = read_table(read, &MS_TABLE_STREAMS, true, &trace->stream_count);
@@ -323,7 +335,8 @@ static void read_streams(trace_tables *read, const rank_place *places) {
     }
 }
 
-/* Check that the chain of causes of each operation ends at one without a cause. */
+/* Check that the chain of causes of each event ends at an event without a cause. Each event is
+ * marked with the chain that met it first; a chain that meets its own mark is a circle. */
 static void check_causes(trace_tables *read) {
     const ms_trace_event *events = read->trace->events;
     int32_t count = read->trace->event_count;
@@ -340,6 +353,7 @@ static void check_causes(trace_tables *read) {
     }
 }
 
+/* Read /events, or only its number of rows if events are not wanted. */
 static void read_events(trace_tables *read) {
     ms_trace *trace = read->trace;
     bool is_wanted = (read->file->what & MS_TRACE_EVENTS) != 0;
@@ -355,6 +369,7 @@ static void read_events(trace_tables *read) {
     }
 }
 
+/* Read /memory, with ranks as indices in /ranks; the points of a rank are in order. */
 static void read_memory(trace_tables *read, const rank_place *places) {
     ms_trace *trace = read->trace;
     trace->memory = read_table(read, &MS_TABLE_MEMORY, true, &trace->memory_count);

@@ -1,4 +1,5 @@
-/* The inputs of two traces, key by key. */
+/* Compares the inputs of two traces (compare_inputs.h): workload and platform become lists of keys
+ * with texts; of orders and placements from files the first differing line counts. */
 #include <math.h>
 #include <string.h>
 
@@ -6,14 +7,14 @@
 #include "base/units.h"
 #include "trace/compare_inputs.h"
 
-/* The inputs of one trace: a tree with one text per key. failed: memory ran out while texts were
- * added. */
+/* The inputs of one trace. */
 typedef struct inputs {
     ms_arena *arena;
-    ms_value *texts;
-    bool failed;
+    ms_value *texts; /* object with a text for each key, such as "mesh.dp" */
+    bool failed;     /* memory ran out */
 } inputs;
 
+/* Set the text of a key, which may have one already. */
 static void put(inputs *to, const char *key, const char *text) {
     for (ms_value *at = to->texts->first; at != NULL; at = at->next) {
         if (strcmp(at->key, key) == 0) {
@@ -25,6 +26,7 @@ static void put(inputs *to, const char *key, const char *text) {
     to->failed = to->failed || ms_value_add_string(to->texts, key, text) == NULL;
 }
 
+/* Whether all items of a sequence are scalars. */
 static bool has_only_scalars(const ms_node *sequence) {
     for (const ms_node *item = sequence->first; item != NULL; item = item->next) {
         if (item->type != MS_NODE_SCALAR) {
@@ -34,7 +36,7 @@ static bool has_only_scalars(const ms_node *sequence) {
     return true;
 }
 
-/* "[pp, dp, tp]" */
+/* Set the text of a key to a list of scalars, such as "[pp, dp, tp]". */
 static void put_list(inputs *to, const char *key, const ms_node *sequence) {
     ms_buffer text = {0};
     for (const ms_node *item = sequence->first; item != NULL; item = item->next) {
@@ -46,6 +48,8 @@ static void put_list(inputs *to, const char *key, const ms_node *sequence) {
     ms_buffer_release(&text);
 }
 
+/* Set the texts of a YAML node and of all below it.  key: path of the node. A list of scalars is
+ * one text; items of other lists have keys such as "a[0]". */
 static void put_node(inputs *to, const char *key, const ms_node *node) {
     if (node->type == MS_NODE_SCALAR) {
         put(to, key, node->text);
@@ -69,6 +73,7 @@ static void put_node(inputs *to, const char *key, const ms_node *node) {
     }
 }
 
+/* Set the texts of a YAML document.  text: NULL: nothing is set.  key: put in front of its keys. */
 static ms_status put_yaml(inputs *to, const char *text, const char *key, const ms_trace *trace,
                           ms_diag *diag) {
     ms_node *root = NULL;
@@ -86,8 +91,8 @@ static ms_status put_yaml(inputs *to, const char *text, const char *key, const m
     return status;
 }
 
-/* Collect the keys of a trace's inputs. Keys of the effective platform replace those that the
- * workload gives for the platform. */
+/* Collect the keys of a trace's inputs. Keys of the effective platform replace those with which the
+ * workload changes the platform, as it comes later. */
 static ms_status collect(const ms_trace *trace, ms_arena *arena, ms_diag *diag, inputs *out) {
     *out = (inputs){.arena = arena, .texts = ms_value_new_object(arena)};
     if (out->texts == NULL) {
@@ -102,8 +107,8 @@ static ms_status collect(const ms_trace *trace, ms_arena *arena, ms_diag *diag, 
 
 /* ---- orders and placements from files ---- */
 
-/* The first line in which a text differs from another one, with its number; "(none)" for no text.
- */
+/* The first line of a text that differs from another text, with its number; "(none)" for no text
+ * (NULL).  Returns NULL when memory runs out. */
 static const char *differing_line(const char *text, const char *other, ms_arena *arena) {
     int line = 1;
     if (text == NULL) {
@@ -121,7 +126,8 @@ static const char *differing_line(const char *text, const char *other, ms_arena 
     return ms_arena_printf(arena, "line %d: %.*s", line, (int)strcspn(text, "\n"), text);
 }
 
-/* The texts of a file that both sides may have, where they differ. */
+/* Set the first differing lines of a file that each side may have, on both sides, if they differ.
+ * text_a, text_b: NULL: the side has none. */
 static void put_file(const char *key, const char *text_a, const char *text_b, inputs sides[2]) {
     if (text_a == text_b || (text_a != NULL && text_b != NULL && strcmp(text_a, text_b) == 0)) {
         return;
@@ -151,8 +157,8 @@ bool ms_compare_says_the_same(const char *a, const char *b) {
     return strcmp(a, b) == 0;
 }
 
-/* Compare the texts of one key, and add the key to `differences` where they differ. Texts have no
- * relative difference, and no guard watches inputs. a, b: NULL where a side lacks the key.
+/* Compare the texts of one key, and append the key to `differences` if they differ. Texts have no
+ * relative difference, and inputs are not guarded.  a, b: NULL where a side lacks the key.
  * differences->items: with room for the keys of both sides. */
 static void compare_key(ms_differences *differences, const char *key, const ms_value *a,
                         const ms_value *b) {
@@ -163,6 +169,7 @@ static void compare_key(ms_differences *differences, const char *key, const ms_v
     }
 }
 
+/* Compare the keys of both sides, those of the first side first. */
 static ms_status compare_sides(const inputs sides[2], ms_arena *arena,
                                ms_differences *differences_out) {
     const ms_value *a = sides[0].texts;

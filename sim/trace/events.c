@@ -1,4 +1,6 @@
-/* Rows of operations: which of them a level holds, and what each row says. */
+/* Makes the rows of /events and /members (events.h). An operation of the graph becomes a row of its
+ * own; at level `passes` the computations of a pass share a row, and communication inside passes
+ * has none. */
 #include "trace/events.h"
 
 #include <stdio.h>
@@ -19,6 +21,7 @@ const char *ms_trace_level_name(ms_trace_level level) {
 
 /* ---- listed ranks ---- */
 
+/* Index of a rank of the job among the simulated ranks; -1: another rank stands for it. */
 static int32_t find_simulated(const ms_dag *dag, int32_t rank) {
     for (int32_t i = 0; i < dag->rank_count; i++) {
         if (dag->ranks[i].rank == rank) {
@@ -28,6 +31,7 @@ static int32_t find_simulated(const ms_dag *dag, int32_t rank) {
     return -1;
 }
 
+/* Report that a listed rank is not simulated, with some ranks that are.  Returns MS_E_INPUT. */
 static ms_status report_not_simulated(const ms_dag *dag, int32_t rank, ms_diag *diag) {
     char some[96] = "";
     size_t used = 0;
@@ -87,19 +91,20 @@ typedef struct event_rows {
     const ms_event_choice *choice;
     const ms_dag *dag;
     const ms_timeline *timeline;
-    ms_trace_event *events; /* [op_count] at most; cause: an operation until all rows are there */
+    ms_trace_event *events; /* [count] rows; up to find_causes their cause is an operation */
     int32_t count;
-    int32_t *row_of;   /* [op_count] row that an operation stands in, -1: none */
-    int32_t *first_op; /* [count] the operation of a row, or the first one of a pass */
-    ms_vector members;
-    int32_t step; /* of the operation at hand */
+    int32_t *row_of;   /* [op_count] row of an operation; -1: none */
+    int32_t *first_op; /* [count] the operation of a row, or the first one of its pass */
+    ms_vector members; /* of ms_trace_member */
+    int32_t step;      /* of the operation that is being added */
     /* Level passes: 1 + the row of each pass, by rank, step, microbatch, chunk and kind; 0: no row.
      */
     int32_t *pass_rows;
     int32_t mbs, chunks;
 } event_rows;
 
-/* The stream of the first member whose rank has rows; where none has, that of the first member. */
+/* The stream of an operation's first member whose rank has rows; if none has, that of the first
+ * member. */
 static int32_t first_stream(const event_rows *rows, int32_t op) {
     const ms_dag *dag = rows->dag;
     for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
@@ -110,7 +115,8 @@ static int32_t first_stream(const event_rows *rows, int32_t op) {
     return dag->member_stream[dag->member_first[op]];
 }
 
-/* How many microbatches of an operation's step fast-forward leaves out before the operation. */
+/* Number of microbatches of an operation's step that fast-forward skips before the operation, by
+ * which its microbatch is higher in the run; 0 for operations before or in the counted period. */
 static int32_t more_mbs(const event_rows *rows, int32_t op) {
     const ms_steady *steady = &rows->timeline->steady;
     bool is_behind =
@@ -119,13 +125,15 @@ static int32_t more_mbs(const event_rows *rows, int32_t op) {
     return is_behind ? rows->dag->repeat.times * rows->dag->repeat.mbs : 0;
 }
 
-/* The end of an operation in a row whose first operation is `first`. */
+/* The end of an operation in the run [ps].  first: the first operation of its row; the row moves as
+ * a whole, by the skipped time before the start of `first`. */
 static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
     const ms_timeline *timeline = rows->timeline;
     return ms_to_ps(timeline->end_s[op] +
                     ms_steady_later_s(&timeline->steady, timeline->start_s[first]));
 }
 
+/* The row of an operation by itself. */
 static ms_trace_event event_of(const event_rows *rows, int32_t op) {
     const ms_dag_op *facts = &rows->dag->ops[op];
     const ms_dag_work *work = &rows->dag->works[facts->work];
@@ -147,6 +155,7 @@ static ms_trace_event event_of(const event_rows *rows, int32_t op) {
                             .axis = facts->axis};
 }
 
+/* Append the row of an operation, and its members after the first. */
 static void add_row(event_rows *rows, int32_t op) {
     const ms_dag *dag = rows->dag;
     const ms_trace_event event = event_of(rows, op);
@@ -163,19 +172,22 @@ static void add_row(event_rows *rows, int32_t op) {
 
 /* ---- passes ---- */
 
+/* Number of kinds of passes: the first ones of ms_op_kind. */
 enum { PASS_KINDS = MS_OP_BACKWARD + 1 };
 
-/* Communication inside a pass: of the axes that layers communicate along. */
+/* Whether an operation is communication inside a pass: along an axis along which layers
+ * communicate. */
 static bool is_inside_pass(const ms_dag_op *op) {
     return op->mb >= 0 && op->stage >= 0 && (MS_AXIS_BIT(op->axis) & MS_AXES_WITHIN_PASSES) != 0;
 }
 
+/* Whether an operation is a computation of a pass. */
 static bool is_part_of_pass(const ms_dag_op *op) {
     return op->axis == MS_AXIS_NONE && op->mb >= 0;
 }
 
-/* Where a pass stands in pass_rows. Input gradients and what is recomputed for them are one pass,
- * as are fused ones. */
+/* Index in pass_rows of the pass of an operation. A fused backward pass, or input gradients, and
+ * the recomputation for them are one pass. */
 static size_t pass_at(const event_rows *rows, int32_t op) {
     const ms_dag_op *facts = &rows->dag->ops[op];
     bool is_backward = facts->kind == MS_OP_INPUT_GRAD || facts->kind == MS_OP_RECOMPUTE;
@@ -186,6 +198,8 @@ static size_t pass_at(const event_rows *rows, int32_t op) {
     return at * PASS_KINDS + (is_backward ? MS_OP_BACKWARD : facts->kind);
 }
 
+/* Allocate pass_rows, all 0. Chunks count from -1 (none) on.  Returns false when memory runs out.
+ */
 static bool make_pass_rows(event_rows *rows, ms_arena *scratch) {
     rows->chunks = 1;
     for (int32_t op = 0; op < rows->dag->op_count; op++) {
@@ -199,6 +213,8 @@ static bool make_pass_rows(event_rows *rows, ms_arena *scratch) {
     return rows->pass_rows != NULL;
 }
 
+/* Add a computation to the row of its pass, which is appended with its first computation. A row
+ * that began with recomputation gets the kind of its backward pass. */
 static void add_to_pass(event_rows *rows, int32_t op) {
     int32_t *row = &rows->pass_rows[pass_at(rows, op)];
     if (*row == 0) {
@@ -219,6 +235,7 @@ static void add_to_pass(event_rows *rows, int32_t op) {
 
 /* ---- all rows ---- */
 
+/* Append the rows of all operations that the level holds. */
 static void add_rows(event_rows *rows) {
     ms_trace_level level = rows->choice->detail->level;
     for (int32_t op = 0; op < rows->dag->op_count; op++) {
@@ -236,9 +253,9 @@ static void add_rows(event_rows *rows) {
     }
 }
 
-/* Replace the cause of each row, which is an operation so far, by the row of that operation. At
- * level ranks the cause is -1 where the operation is of no listed rank. At level passes
- * communication inside passes has no rows: the cause is then what that communication waited for. */
+/* Replace the cause of each row, an operation so far, by the row of that operation. At level ranks
+ * the cause is -1 where the operation has no row. At level passes communication inside passes has
+ * no rows: the cause is then the operation for which that communication waited. */
 static void find_causes(event_rows *rows) {
     bool has_passes = rows->choice->detail->level == MS_TRACE_PASSES;
     for (int32_t row = 0; row < rows->count; row++) {
@@ -250,8 +267,8 @@ static void find_causes(event_rows *rows) {
     }
 }
 
-/* Describe in attributes of /events which operations the level leaves out. */
-static void describe(ms_h5 *h5, const ms_event_choice *choice) {
+/* Write the attributes of /events that say which operations the trace holds. */
+static void write_attributes(ms_h5 *h5, const ms_event_choice *choice) {
     const ms_steady *repeat = &choice->result->timeline.steady;
     const ms_trace_detail *detail = choice->detail;
     hid_t group = h5->failed ? -1 : H5Gopen2(h5->file, "events", H5P_DEFAULT);
@@ -287,7 +304,7 @@ void ms_events_write(ms_h5 *h5, const ms_event_choice *choice) {
     }
     ms_h5_write_table(h5, has_passes ? &MS_TABLE_PASSES : &MS_TABLE_EVENTS, rows.events,
                       (size_t)rows.count);
-    describe(h5, choice);
+    write_attributes(h5, choice);
     ms_h5_write_table(h5, &MS_TABLE_MEMBERS, rows.members.data, rows.members.count);
     ms_vector_release(&rows.members);
 }

@@ -1,4 +1,5 @@
-/* HDF5's types of cells, and its errors: the one place that knows how HDF5 words them. */
+/* Types of cells and errors of HDF5 (h5.h). This is the only file that depends on the wording of
+ * HDF5's error messages. */
 #include "trace/h5.h"
 
 #include <errno.h>
@@ -35,14 +36,17 @@ hid_t ms_h5_memory_type(ms_h5_cell cell) {
     }
 }
 
+/* The cause of a failure, collected from HDF5's error stack. */
 typedef struct failure {
-    int error;        /* the system's; 0: none was told */
-    bool has_no_room; /* HDF5 asked for memory in vain */
-    char words[200];  /* HDF5's, of the innermost record that has some */
+    int error;        /* errno in a message of HDF5; 0: none */
+    bool has_no_room; /* an allocation of HDF5 failed */
+    char words[200];  /* text of the innermost record of the stack that has one */
 } failure;
 
-/* HDF5 puts the system's error into the text of its innermost record: "..., errno = 28, ...". */
-static herr_t look_at(unsigned depth, const H5E_error2_t *record, void *context) {
+/* Collect the cause from a record of the error stack, for H5Ewalk2. HDF5 writes a system error into
+ * the text of its innermost record: "..., errno = 28, ...".  depth: 0 for the innermost record,
+ * which is visited first. */
+static herr_t collect_cause(unsigned depth, const H5E_error2_t *record, void *context) {
     failure *found = context;
     const char *text = record->desc == NULL ? "" : record->desc;
     const char *number = strstr(text, "errno = ");
@@ -60,16 +64,16 @@ static herr_t look_at(unsigned depth, const H5E_error2_t *record, void *context)
 ms_status ms_h5_failure(char *cause_out, size_t size) {
     int error = errno;
     failure found = {.error = 0};
-    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, look_at, &found);
+    (void)H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, collect_cause, &found);
     if (found.has_no_room || found.error == ENOMEM || error == ENOMEM) {
         snprintf(cause_out, size, "out of memory");
         return MS_E_NOMEM;
     }
     if (found.error == 0 && error == EIO) {
-        found.error = EIO; /* of a call whose error HDF5 does not tell, such as fstat() */
+        found.error = EIO; /* of a call whose error HDF5 does not report, such as fstat() */
     }
     if (found.error != 0) {
-        /* errors that a file's own numbers bring about, such as a place before its start */
+        /* errors that damaged numbers in the file cause, such as a seek before its start */
         bool is_of_the_file = found.error == EINVAL || found.error == EOVERFLOW;
         snprintf(cause_out, size, "%s", strerror(found.error));
         return is_of_the_file ? MS_E_INPUT : MS_E_IO;

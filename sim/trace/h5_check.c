@@ -1,39 +1,44 @@
-/* Checks an untrusted file before HDF5 reads its data: a file can make HDF5 do far more than a
- * trace needs. */
+/* Checks an untrusted file before HDF5 reads its data (ms_h5_check_file): visits every object and
+ * refuses what a trace never has. Without this, a file could make HDF5 open other files, load code,
+ * recurse without end or allocate without limit. */
 #include "trace/h5_read.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    PATH_B = 160,         /* bytes of an object's name in a message */
-    DEPTH_MAX = 18,       /* of nested groups: two more than in a summary of version 1 */
-    OBJECTS_MAX = 100000, /* a summary of version 1 has a group per stage, what-if and kernel: a few
-                             thousand */
-    DEFLATE_MOST = 1032,  /* bytes that deflate packs into one. Source: zlib.net, "Maximum
+    PATH_B = 160,         /* size of an object's path in a message */
+    DEPTH_MAX = 18,       /* maximum depth of groups: two more than in a summary of version 1 */
+    OBJECTS_MAX = 100000, /* maximum number of objects: a summary of version 1 has a group per
+                             stage, what-if and kernel, a few thousand */
+    DEFLATE_MOST = 1032,  /* maximum factor by which deflate compresses. Source: zlib.net, "Maximum
                              Compression Factor" */
-    CHUNK_MOST_B = 16 << 20 /* HDF5 holds a whole chunk in memory; meshsim's have 512 KiB */
+    CHUNK_MOST_B = 16 << 20 /* maximum size of a chunk, which HDF5 holds whole in memory; those of
+                               meshsim have up to 512 KiB */
 };
 
+/* The state of visiting a file. */
 typedef struct file_walk {
-    char path[PATH_B]; /* of the object that is looked at; "" for the root */
+    char path[PATH_B]; /* of the object that is visited; "" for the root */
     ms_h5_fault *fault;
-    int depth;
-    int objects;
+    int depth;   /* of the group that is visited */
+    int objects; /* visited so far */
 } file_walk;
 
+/* Refuse the object that is visited.  what: its fault.  Returns -1. */
 static herr_t refuse(file_walk *walk, const char *what) {
     return ms_h5_refuse(walk->fault, MS_E_INPUT, "the trace is damaged at %s: %s", walk->path,
                         what);
 }
 
+/* Set a fault for a failed call of HDF5 on the object that is visited.  Returns -1. */
 static herr_t fail(file_walk *walk) {
     return ms_h5_fail_at(walk->fault, walk->path[0] == '\0' ? "/" : walk->path);
 }
 
 /* ---- datasets ---- */
 
-/* What is wrong with a dataset's filters; NULL: nothing. */
+/* The fault of a dataset's filters; NULL: none.  storage: its creation properties. */
 static const char *fault_of_filters(hid_t storage) {
     for (int i = 0; i < H5Pget_nfilters(storage); i++) {
         unsigned flags = 0, config = 0;
@@ -48,6 +53,7 @@ static const char *fault_of_filters(hid_t storage) {
     return NULL;
 }
 
+/* Whether a chunk of a dataset has more than CHUNK_MOST_B bytes. */
 static bool has_large_chunks(hid_t storage, size_t cell_B) {
     hsize_t dims[H5S_MAX_RANK];
     double bytes = (double)cell_B;
@@ -58,6 +64,7 @@ static bool has_large_chunks(hid_t storage, size_t cell_B) {
     return bytes > CHUNK_MOST_B;
 }
 
+/* Check how the data of a dataset are stored: in this file, and in chunks that fit into memory. */
 static herr_t check_storage(file_walk *walk, hid_t storage, size_t cell_B) {
     const char *fault = fault_of_filters(storage);
     H5D_layout_t layout = H5Pget_layout(storage);
@@ -73,6 +80,7 @@ static herr_t check_storage(file_walk *walk, hid_t storage, size_t cell_B) {
     return fault == NULL ? 0 : refuse(walk, fault);
 }
 
+/* Check a dataset. */
 static herr_t check_dataset(file_walk *walk, hid_t data) {
     hid_t storage = H5Dget_create_plist(data);
     hid_t type = storage < 0 ? -1 : H5Dget_type(data);
@@ -87,7 +95,8 @@ bool ms_h5_has_cells(hid_t data, int64_t rows, int64_t *stored_B_out) {
     hid_t type = H5Dget_type(data);
     double cells_B = (double)rows * (double)(type < 0 ? 0 : H5Tget_size(type));
     (void)H5Tclose(type);
-    *stored_B_out = (int64_t)H5Dget_storage_size(data); /* the last call: 0 may be a failure */
+    *stored_B_out = (int64_t)H5Dget_storage_size(
+        data); /* last, so that the caller can find its failure, which returns 0 */
     return cells_B <= DEFLATE_MOST * (double)*stored_B_out;
 }
 
@@ -95,6 +104,7 @@ bool ms_h5_has_cells(hid_t data, int64_t rows, int64_t *stored_B_out) {
 
 static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void *context);
 
+/* Check all objects of a group. The limit of the depth also ends circles of hard links. */
 static herr_t check_group(file_walk *walk, hid_t group) {
     herr_t result = 0;
     if (walk->depth >= DEPTH_MAX) {
@@ -106,6 +116,7 @@ static herr_t check_group(file_walk *walk, hid_t group) {
     return result < 0 ? fail(walk) : 0;
 }
 
+/* Check an object by its kind.  object: < 0 if it could not be opened. */
 static herr_t check_object(file_walk *walk, hid_t object) {
     switch (object < 0 ? H5I_BADID : H5Iget_type(object)) {
     case H5I_BADID:
@@ -121,12 +132,14 @@ static herr_t check_object(file_walk *walk, hid_t object) {
     }
 }
 
+/* The fault of a link that is not a hard link. */
 static const char *fault_of_link(H5L_type_t type) {
     return type == H5L_TYPE_SOFT       ? "it is a soft link"
            : type == H5L_TYPE_EXTERNAL ? "it is an external link, to another file"
                                        : "it is a user-defined link";
 }
 
+/* Check a link of a group and the object behind it, for H5Literate.  context: file_walk. */
 static herr_t visit(hid_t group, const char *name, const H5L_info_t *info, void *context) {
     file_walk *walk = context;
     size_t length = strlen(walk->path);

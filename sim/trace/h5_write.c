@@ -1,4 +1,5 @@
-/* The only file that writes HDF5. */
+/* Writes HDF5 (h5_write.h); no other file does. Tables have the form of netCDF-4, so that its
+ * readers find the dimension that the columns of a table share. */
 #include "trace/h5_write.h"
 
 #include <stdio.h>
@@ -8,13 +9,15 @@
 #include "base/checksum.h"
 #include "base/event.h"
 
-/* Columns of up to COMPACT_ROWS rows lie in their headers, which have checksums; those of more than
- * PACKED_ROWS are deflated, all others lie in the file as they are. Measured on the 388,196 rows of
- * megatron-1t-3072: all columns deflated take 86 ms of CPU time and 1.9 MB, cells of up to 4 bytes
- * alone 27 ms and 12.6 MB, none 11 ms and 22.5 MB. */
+/* Columns of up to COMPACT_ROWS rows are stored in their headers, which have checksums; those of
+ * more than PACKED_ROWS rows are deflated in chunks, all others are stored as they are. Measured on
+ * the 388,196 rows of megatron-1t-3072: all columns deflated take 86 ms of CPU time and 1.9 MB,
+ * cells of up to 4 bytes alone 27 ms and 12.6 MB, none 11 ms and 22.5 MB. */
 enum { COMPACT_ROWS = 512, PACKED_ROWS = 1 << 19, CHUNK_ROWS = 1 << 16, DEFLATE_LEVEL = 1 };
 
-enum { BLOCK_ROWS = 4096 }; /* of records, of which the longest have 64 bytes where rows are many */
+/* Records of a block in gather_columns, 256 KiB at most, as records of long tables have up to 64
+ * bytes. */
+enum { BLOCK_ROWS = 4096 };
 
 void ms_h5_fail(ms_h5 *h5, const char *cause) {
     if (!h5->failed) {
@@ -23,7 +26,8 @@ void ms_h5_fail(ms_h5 *h5, const char *cause) {
     }
 }
 
-/* Note a failure of HDF5, whose calls return a negative number then.  Returns the number. */
+/* Set a failure if a call of HDF5 failed, which then returned a negative number.  Returns `result`.
+ */
 static hid_t check(ms_h5 *h5, hid_t result) {
     if (result < 0 && !h5->failed) {
         h5->failed = true;
@@ -34,6 +38,7 @@ static hid_t check(ms_h5 *h5, hid_t result) {
 
 /* ---- types ---- */
 
+/* The words of the enumerations, for new_enum. */
 static const char *kind_word(int kind) {
     return ms_op_kind_name((ms_op_kind)kind);
 }
@@ -42,7 +47,9 @@ static const char *axis_word(int axis) {
     return ms_axis_name((ms_axis)axis);
 }
 
-/* An enumeration with a name in the file, as netCDF-4 wants it. */
+/* Make an enumeration with the values 0 .. count - 1, and give it a name in the file, as netCDF-4
+ * requires.
+ *  word: the name of a value. */
 static hid_t new_enum(ms_h5 *h5, const char *name, int count, const char *(*word)(int)) {
     hid_t type = check(h5, H5Tenum_create(H5T_STD_I8LE));
     for (int i = 0; i < count; i++) {
@@ -56,7 +63,7 @@ static hid_t new_enum(ms_h5 *h5, const char *name, int count, const char *(*word
     return type;
 }
 
-/* A text of a length, or of any. */
+/* Make a type of texts.  size: their length, or H5T_VARIABLE. */
 static hid_t new_text(ms_h5 *h5, size_t size, H5T_cset_t letters) {
     hid_t type = check(h5, H5Tcopy(H5T_C_S1));
     check(h5, H5Tset_size(type, size));
@@ -64,6 +71,7 @@ static hid_t new_text(ms_h5 *h5, size_t size, H5T_cset_t letters) {
     return type;
 }
 
+/* Make the types of all cells. */
 static void make_types(ms_h5 *h5) {
     for (int cell = MS_H5_I16; cell < MS_H5_TEXT; cell++) {
         h5->types[cell] = check(h5, H5Tcopy(ms_h5_memory_type((ms_h5_cell)cell)));
@@ -77,6 +85,7 @@ static void make_types(ms_h5 *h5) {
 
 /* ---- the file ---- */
 
+/* Let groups keep the order of their links, and no times, which would differ from run to run. */
 static void keep_order(ms_h5 *h5, hid_t plist) {
     check(h5, H5Pset_link_creation_order(plist, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED));
     check(h5, H5Pset_obj_track_times(plist, false));
@@ -121,6 +130,7 @@ hid_t ms_h5_group(ms_h5 *h5, hid_t parent, const char *name) {
 
 /* ---- attributes and texts ---- */
 
+/* Make a dataspace of a list, or of one cell (count < 0). */
 static hid_t new_space(ms_h5 *h5, int64_t count) {
     const hsize_t size = (hsize_t)count;
     return check(h5, count < 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &size, NULL));
@@ -146,7 +156,8 @@ void ms_h5_integer(ms_h5 *h5, hid_t object, const char *name, int64_t integer) {
     ms_h5_attribute(h5, object, name, (ms_h5_cells){H5T_NATIVE_INT64, -1, &integer});
 }
 
-/* A dataset without time of creation; data of NULL: none are stored. */
+/* Make a dataset, write its cells, and leave it open. It has no time of creation.  cells: data of
+ * NULL makes a dataset without stored values. */
 static hid_t new_dataset(ms_h5 *h5, hid_t parent, const char *name, ms_h5_cells cells) {
     hid_t space = new_space(h5, cells.count);
     hid_t plist = check(h5, H5Pcreate(H5P_DATASET_CREATE));
@@ -154,7 +165,7 @@ static hid_t new_dataset(ms_h5 *h5, hid_t parent, const char *name, ms_h5_cells 
     if (cells.count > PACKED_ROWS && cells.data != NULL) {
         const hsize_t chunk = CHUNK_ROWS;
         check(h5, H5Pset_chunk(plist, 1, &chunk));
-        /* mandatory: an optional filter that finds no memory leaves a chunk as it is */
+        /* mandatory: where memory runs out, an optional filter would store the chunk unfiltered */
         const unsigned level = DEFLATE_LEVEL;
         check(h5, H5Pset_filter(plist, H5Z_FILTER_SHUFFLE, H5Z_FLAG_MANDATORY, 0, NULL));
         check(h5, H5Pset_filter(plist, H5Z_FILTER_DEFLATE, H5Z_FLAG_MANDATORY, 1, &level));
@@ -184,7 +195,8 @@ void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text)
 
 /* ---- tables ---- */
 
-/* flag_values and flag_meanings, as the CF conventions describe enumerations. */
+/* Write the attributes flag_values and flag_meanings of a column, as the CF conventions describe
+ * enumerations. */
 static void describe_enum(ms_h5 *h5, hid_t data, int count, const char *(*word)(int)) {
     int8_t values[MS_OP_KIND_COUNT + MS_AXIS_COUNT];
     ms_buffer meanings = {0};
@@ -200,8 +212,8 @@ static void describe_enum(ms_h5 *h5, hid_t data, int count, const char *(*word)(
     ms_buffer_release(&meanings);
 }
 
-/* Copy cells from records. `size` is a constant where this is called, so that each copy is one
- * instruction. */
+/* Copy the cells of a column from records.  size: of a cell, a constant in each call, so that each
+ * copy is one instruction. */
 static inline void copy_cells(size_t size, const char *from, size_t record_B, size_t rows,
                               char *cells_out) {
     for (size_t i = 0; i < rows; i++) {
@@ -209,7 +221,7 @@ static inline void copy_cells(size_t size, const char *from, size_t record_B, si
     }
 }
 
-/* The cells of a column, one after the other.  from: the first one, in the first record. */
+/* Copy the cells of a column into an array.  from: the cell in the first record. */
 static void gather_cells(ms_h5_cell cell, const char *from, size_t record_B, size_t rows,
                          char *cells_out) {
     switch (ms_h5_cell_B(cell)) {
@@ -234,8 +246,9 @@ static void gather_cells(ms_h5_cell cell, const char *from, size_t record_B, siz
     }
 }
 
-/* The cells of each column of a table: records are taken in blocks that stay in the cache while all
- * columns are taken out of them.  Returns [column_count] arrays; NULL where memory runs out. */
+/* Copy the cells of all columns of a table into arrays. Records are taken in blocks that stay in
+ * the cache while all columns are copied from them.  Returns [column_count] arrays; NULL where
+ * memory runs out. */
 static char **gather_columns(ms_h5 *h5, const ms_trace_table *table, const char *records,
                              size_t rows) {
     char **cells = MS_NEW(h5->scratch, char *, table->column_count);
@@ -260,9 +273,10 @@ static char **gather_columns(ms_h5 *h5, const ms_trace_table *table, const char 
 typedef struct open_table {
     hid_t group;
     size_t rows;
-    hobj_ref_t dimension;
+    hobj_ref_t dimension; /* reference to the table's dimension */
 } open_table;
 
+/* Write a column with its attributes. DIMENSION_LIST refers to the table's dimension. */
 static void write_column(ms_h5 *h5, const open_table *table, const ms_column *column,
                          const void *cells) {
     hid_t data = new_dataset(h5, table->group, column->name,
@@ -282,14 +296,15 @@ static void write_column(ms_h5 *h5, const open_table *table, const ms_column *co
     check(h5, H5Dclose(data));
 }
 
+/* Write an attribute with a text of fixed length in ASCII, as HDF5's dimension scales have them. */
 static void write_name(ms_h5 *h5, hid_t dimension, const char *name, const char *text) {
     hid_t type = new_text(h5, strlen(text) + 1, H5T_CSET_ASCII);
     ms_h5_attribute(h5, dimension, name, (ms_h5_cells){type, -1, text});
     check(h5, H5Tclose(type));
 }
 
-/* The dimension: a scale whose name says that it has no coordinates, so that nothing is stored.
- * Source: netCDF-4 file format, "dimensions without variables". */
+/* Make the dimension of a table: a dimension scale without values, whose name says that there is no
+ * variable. Source: netCDF-4 file format, "dimensions without variables". */
 static hid_t new_dimension(ms_h5 *h5, hid_t group, const char *dimension, size_t rows) {
     char name[80];
     snprintf(name, sizeof name, "This is a netCDF dimension but not a netCDF variable.%10zu", rows);
@@ -300,7 +315,7 @@ static hid_t new_dimension(ms_h5 *h5, hid_t group, const char *dimension, size_t
     return data;
 }
 
-/* REFERENCE_LIST of the dimension: the columns that have it. */
+/* Write the attribute REFERENCE_LIST of a dimension: references to the columns that use it. */
 static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_trace_table *table) {
     typedef struct scale_user {
         hobj_ref_t column;

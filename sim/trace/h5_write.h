@@ -12,37 +12,42 @@
 #include "trace/h5.h"
 #include "trace/tables.h"
 
+/* A file that is being written. */
 typedef struct ms_h5 {
     hid_t file;
-    hid_t object_plist;       /* of groups: the order of links is kept, no times */
-    hid_t types[MS_H5_CELLS]; /* of the cells, in the file and in memory */
-    hid_t words_type;         /* of texts of any length, in UTF-8 */
+    hid_t object_plist;       /* creation properties of groups: keep the order of links, no times */
+    hid_t types[MS_H5_CELLS]; /* types of cells, in the file and in memory */
+    hid_t words_type;         /* type of texts of any length, in UTF-8 */
     ms_arena *scratch;
     bool failed;
     char cause[256]; /* of the first failure */
 } ms_h5;
 
-/* Begin a file in the place of the one at `path`.  scratch: holds cells of columns. */
+/* Begin a file, which replaces the contents of the one at `path`.  scratch: borrowed, for the cells
+ * of columns. */
 void ms_h5_create(ms_h5 *h5, const char *path, ms_arena *scratch);
-/* Write what HDF5 still holds and close the file; nothing after a failure.  Returns whether all
- * went well. */
+/* Write all data that HDF5 still holds in memory, and close the file; after a failure nothing is
+ * written.  Returns whether no call has failed. */
 bool ms_h5_close(ms_h5 *h5);
-/* Note a failure that is not HDF5's. */
+/* Set a failure that is not one of HDF5. */
 void ms_h5_fail(ms_h5 *h5, const char *cause);
 
-/* A group, for the next calls, to be closed by H5Gclose. */
+/* Make a group.  Returns its identifier, which the caller closes by H5Gclose; -1 after a failure.
+ */
 hid_t ms_h5_group(ms_h5 *h5, hid_t parent, const char *name);
+/* Write an attribute with a text, or with an integer, of a group or dataset. */
 void ms_h5_text(ms_h5 *h5, hid_t object, const char *name, const char *text);
 void ms_h5_integer(ms_h5 *h5, hid_t object, const char *name, int64_t integer);
 /* Cells of an attribute or a dataset. */
 typedef struct ms_h5_cells {
     hid_t type;
-    int64_t count; /* < 0: a single one that is no list */
+    int64_t count; /* < 0: one cell that is not a list */
     const void *data;
 } ms_h5_cells;
 
+/* Write an attribute of a group or dataset. */
 void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cells);
-/* A text as a dataset of one cell with its sha256 as attribute. */
+/* Write a text as a dataset of one cell, with its sha256 as attribute. */
 void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text);
 
 /* Write a table: an HDF5 dimension scale without stored coordinates, as netCDF-4 has them, and one

@@ -1,5 +1,6 @@
-/* Reads traces. A child process reads the file first, completely; where that succeeds, this process
- * reads it in the same way. */
+/* Reads traces (ms_trace_read). HDF5 may crash on a damaged file: so a child process reads the file
+ * first, completely; if that succeeds, this process reads the same open file in the same way. After
+ * the first fault all later steps do nothing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,36 +14,39 @@
 #include "trace/repeat.h"
 #include "trace/tables.h"
 
-/* Limits of the child that reads a file. A sound file stays far below them: one second for each
- * megabyte is ten times what reading takes, and the memory is what HDF5 keeps for itself and twice
- * the limit on all columns. */
+/* Limits of the child process: CPU time beside a second for each megabyte of the file, which is ten
+ * times the time of reading; memory for HDF5 itself, beside twice the limit on all columns. A sound
+ * file stays far below both. */
 enum { CHILD_CPU_S = 10, CHILD_MEMORY_B = 256 << 20 };
 
 enum {
     MIB = 1 << 20,
-    ATTRIBUTE_B = 127
-}; /* ATTRIBUTE_B: most bytes of an attribute such as `format` */
+    ATTRIBUTE_B = 127 /* maximum length of a text attribute such as `format` */
+};
 
-/* A trace that is read. */
+/* The state of reading a trace. */
 typedef struct trace_reader {
     const char *path; /* as the user gave it */
-    int descriptor;   /* of the file, which a new file under its name does not change */
+    int descriptor;   /* of the open file, which stays the same if its name gets another file */
     ms_trace_file file;
     ms_arena *arena;
     ms_trace trace;
     ms_h5_fault fault;
 } trace_reader;
 
+/* Whether there is no fault so far. */
 static bool goes_on(const trace_reader *read) {
     return read->fault.status == MS_OK;
 }
 
+/* Set a fault of the file, unless there is one already. */
 #define REFUSE(read, ...) ((void)ms_h5_refuse(&(read)->fault, MS_E_INPUT, __VA_ARGS__))
 
 /* ---- texts ---- */
 
-/* The text that is the only cell of a dataset or an attribute; NULL after a failure.
- *  from: < 0 where it could not be opened.  limit_B: most bytes that it may have. */
+/* Read the text that is the only cell of a dataset or an attribute, and close it.  from: the
+ * dataset or attribute; < 0 if it could not be opened.  name: for faults.  limit_B: maximum length
+ * of the text.  Returns the text in the arena; NULL with a fault. */
 static const char *read_text(trace_reader *read, hid_t from, const char *name, size_t limit_B) {
     bool is_attribute = from >= 0 && H5Iget_type(from) == H5I_ATTR;
     hid_t type = from < 0 ? -1 : is_attribute ? H5Aget_type(from) : H5Dget_type(from);
@@ -74,7 +78,7 @@ static const char *read_text(trace_reader *read, hid_t from, const char *name, s
     return copy;
 }
 
-/* A text attribute; "" if there is none. */
+/* Read a text attribute; "" if there is none, or with a fault. */
 static const char *read_attribute(trace_reader *read, hid_t object, const char *name,
                                   size_t limit_B) {
     if (!goes_on(read) || H5Aexists(object, name) == 0) {
@@ -84,7 +88,8 @@ static const char *read_attribute(trace_reader *read, hid_t object, const char *
     return text == NULL ? "" : text;
 }
 
-/* A text beside the tables, of the limit that a file of its type has; NULL if there is none. */
+/* Read a text that is a dataset; NULL if there is none, or with a fault.  type: kind of input file
+ * whose limit of size holds for the text. */
 static const char *read_document(trace_reader *read, const char *name, ms_file_type type) {
     if (!goes_on(read) || H5Lexists(read->file.hdf5, name, H5P_DEFAULT) == 0) {
         return NULL;
@@ -95,6 +100,7 @@ static const char *read_document(trace_reader *read, const char *name, ms_file_t
 
 /* ---- texts and trees ---- */
 
+/* Read the input texts; traces without the group /input have none. */
 static void read_documents(trace_reader *read) {
     ms_trace_inputs *inputs = &read->trace.inputs;
     if (!goes_on(read) || H5Lexists(read->file.hdf5, "/input", H5P_DEFAULT) == 0) {
@@ -108,7 +114,8 @@ static void read_documents(trace_reader *read) {
     inputs->resolved = read_document(read, "/input/resolved", MS_FILE_YAML);
 }
 
-/* Check the sizes of a mesh in the summary; a mesh without axes has one rank. */
+/* Check the sizes of a mesh of the summary, "mesh" or "expert_mesh": its ranks are those that
+ * /ranks stands for. A mesh without axes has one rank; a summary without the key is sound. */
 static void check_sizes(trace_reader *read, const char *key) {
     char place[64];
     double mesh_ranks = 1;
@@ -129,7 +136,8 @@ static void check_sizes(trace_reader *read, const char *key) {
     }
 }
 
-/* Add the tree /KEY to an object: groups in version 1, a text of JSON since. */
+/* Add the tree /KEY to an object: from groups in version 1, from a text of JSON in later versions.
+ */
 static void read_tree(trace_reader *read, const char *key, int64_t version, ms_value *parent) {
     char place[16];
     snprintf(place, sizeof place, "/%s", key);
@@ -144,6 +152,7 @@ static void read_tree(trace_reader *read, const char *key, int64_t version, ms_v
     }
 }
 
+/* Read the summary and check its meshes. */
 static void read_summary(trace_reader *read, int64_t version) {
     ms_value *root = ms_value_new_object(read->arena);
     if (root == NULL) {
@@ -158,6 +167,7 @@ static void read_summary(trace_reader *read, int64_t version) {
     check_sizes(read, "expert_mesh");
 }
 
+/* Read the small tables and the what-ifs as trees, if they are wanted. */
 static void read_tables(trace_reader *read, int64_t version) {
     if (goes_on(read) && (read->file.what & MS_TRACE_TABLES) != 0) {
         ms_value *tables = ms_tree_of_tables(read->file.hdf5, read->arena, &read->fault);
@@ -170,7 +180,7 @@ static void read_tables(trace_reader *read, int64_t version) {
 
 /* ---- the head ---- */
 
-/* The version of the format; 0 after a failure. */
+/* Read the version of the format and check that it is known.  Returns 0 with a fault. */
 static int64_t read_version(trace_reader *read) {
     const char *format = read_attribute(read, read->file.hdf5, "format", ATTRIBUTE_B);
     if (goes_on(read) && strcmp(format, "meshsim-trace") != 0) {
@@ -187,7 +197,7 @@ static int64_t read_version(trace_reader *read) {
     return version;
 }
 
-/* Read which operations /events holds, and which periods the run repeats. */
+/* Read the level of the trace, and the periods that the run repeats. */
 static void read_level(trace_reader *read, ms_steady *repeat_out) {
     /* where the group is missing, ms_columns_read reports its first column */
     hid_t events = H5Lexists(read->file.hdf5, "events", H5P_DEFAULT) > 0
@@ -196,7 +206,7 @@ static void read_level(trace_reader *read, ms_steady *repeat_out) {
     const char *word = events < 0 ? "" : read_attribute(read, events, "level", ATTRIBUTE_B);
     const char *repeat =
         events < 0 ? "" : read_attribute(read, events, "fast_forwarded", MS_TRACE_REPEAT_TEXT_B);
-    int level = MS_TRACE_FULL; /* in files that do not say */
+    int level = MS_TRACE_FULL; /* of files without the attribute */
     while (word[0] != '\0' && level < MS_TRACE_LEVEL_COUNT &&
            strcmp(word, ms_trace_level_name((ms_trace_level)level)) != 0) {
         level++;
@@ -214,10 +224,10 @@ static void read_level(trace_reader *read, ms_steady *repeat_out) {
 
 /* ---- the whole ---- */
 
-/* Open the file. A file that is no HDF5 is most often a workload in the place of a trace; the
- * message says so. */
+/* Open the file with HDF5. If it is no HDF5 file, it is most often a workload that was given in
+ * place of a trace; the fault then says so. */
 static void open_hdf5(trace_reader *read) {
-    char path[32]; /* the file that is open already, whatever has its name by now */
+    char path[32]; /* names the open file, even if its own name has another file by now */
     snprintf(path, sizeof path, "/proc/self/fd/%d", read->descriptor);
     errno = 0;
     if (H5Fis_hdf5(path) <= 0) {
@@ -233,7 +243,7 @@ static void open_hdf5(trace_reader *read) {
         (void)ms_h5_refuse(&read->fault, status, "%s", cause);
         return;
     }
-    /* a trace never changes under its name, and some file systems have no locks */
+    /* no lock: traces are replaced, never changed, and some file systems have no locks */
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     read->file.hdf5 = access < 0 || H5Pset_file_locking(access, false, true) < 0
                           ? -1
@@ -244,6 +254,8 @@ static void open_hdf5(trace_reader *read) {
     (void)H5Pclose(access);
 }
 
+/* Read and check all parts of the open file, then add the copies of repeated events. The order
+ * matters: bounds of columns depend on tables that are read before. */
 static void read_all(trace_reader *read) {
     ms_steady repeat = {.count = 0};
     int64_t version = read_version(read);
@@ -269,6 +281,7 @@ static void read_all(trace_reader *read) {
     }
 }
 
+/* Read the file.  context: trace_reader.  cause_out: gets the fault. */
 static ms_status read_file(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     trace_reader *read = context;
     read->fault.status = MS_OK;
@@ -281,6 +294,7 @@ static ms_status read_file(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     return read->fault.status;
 }
 
+/* Read the file in the child process. */
 static ms_status read_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     if (!ms_h5_start()) {
         snprintf(cause_out, MS_CHILD_CAUSE_B, "out of memory");
@@ -289,8 +303,9 @@ static ms_status read_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) 
     return read_file(context, cause_out);
 }
 
-/* Read in this process, which may use HDF5 for something else, too. HDF5's exit handler, which
- * crashes after a failure, is not installed; a program that has installed it already keeps it. */
+/* Read the file in this process, which may also use HDF5 elsewhere: its setting for printing errors
+ * is restored. HDF5's exit handler, which crashes after a failure, is not installed; a program that
+ * has installed it before keeps it. */
 static ms_status read_here(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]) {
     H5E_auto2_t print = NULL;
     void *context = NULL;
@@ -302,6 +317,7 @@ static ms_status read_here(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B])
     return status;
 }
 
+/* Whether the open file has the size and the time of change that it had before. */
 static bool is_unchanged(const struct stat *before, int descriptor) {
     struct stat now;
     return fstat(descriptor, &now) == 0 && now.st_size == before->st_size &&
@@ -309,6 +325,8 @@ static bool is_unchanged(const struct stat *before, int descriptor) {
            now.st_ctim.tv_nsec == before->st_ctim.tv_nsec;
 }
 
+/* Read the file in a child process, with limits on time and memory by its size, and then in this
+ * process, unless it has changed meanwhile. A crash of the child counts as damage. */
 static ms_status read_twice(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]) {
     struct stat facts;
     if (fstat(read->descriptor, &facts) != 0) {

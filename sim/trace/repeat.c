@@ -1,3 +1,6 @@
+/* Repeated periods of a trace (repeat.h): the text that describes them, and the copies of their
+ * events. A stretch is a period that the file holds once. Copy 0 of an event is the event itself;
+ * an event that starts in the stretch has further copies 1 .. times, each one period later. */
 #include "trace/repeat.h"
 
 #include <math.h>
@@ -7,9 +10,12 @@
 
 #include "trace/tables.h"
 
+/* Maximum number of events with all copies. */
 #define EVENTS_MAX (1 << 30)
+/* Maximum difference by rounding between an end and a start at the border of two repetitions. */
 enum { SEAM_PS = 2 };
 
+/* The text of a stretch: separator, times, period, start and microbatches. */
 static const char FORMAT[] = "%s%d times %.17g s from %.17g s, %d mb on";
 
 char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size) {
@@ -27,7 +33,8 @@ char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size
     return text_out;
 }
 
-/* Whether a stretch that was read has sound numbers and begins behind the one before it. */
+/* Whether a stretch that was read has sound numbers and starts after the end of the stretch before
+ * it, which is at `behind_s`. */
 static bool is_sound(const ms_steady_stretch *s, double behind_s) {
     return s->times > 0 && s->mbs > 0 && s->mbs < EVENTS_MAX && isfinite(s->from_s) &&
            s->from_s >= behind_s && s->period_s > 0.0 &&
@@ -63,30 +70,34 @@ typedef struct event_copy {
     int32_t copy;  /* 0: the event itself */
 } event_copy;
 
+/* The state of adding the copies of one stretch. */
 typedef struct unfolding {
     const ms_steady_stretch *repeat;
-    ms_arena *arena, *scratch;
+    ms_arena *arena, *scratch; /* for the trace; for this stretch only */
     ms_trace *trace;
-    const ms_trace_event *old; /* [old_count] */
+    const ms_trace_event *old; /* [old_count] events before the copies are added */
     int32_t old_count;
     int64_t from_ps, to_ps; /* of the stretch */
-    int32_t *number;    /* [old_count + 1] of an event: how many events and copies come before it in
-                           the file's order */
-    event_copy *places; /* [number[old_count]] in the order of their starts */
-    int32_t *where; /* [number[old_count]] of copy c of event e, at number[e] + c: its place in that
-                       order */
-    int32_t *later; /* [old_count] of an event in the period before the stretch: the event of the
+    int32_t *number; /* [old_count + 1] number of copies of all events before event e in the file's
+                        order */
+    event_copy *places; /* [number[old_count]] all copies, by start */
+    int32_t
+        *where; /* [number[old_count]] index in `places` of copy c of event e, at number[e] + c */
+    int32_t *later; /* [old_count] for an event of the period before the stretch the event of the
                        stretch that repeats it; else -1 */
 } unfolding;
 
-static int64_t shift_ps(const unfolding *u, int32_t copy) {
-    return ms_to_ps(u->repeat->period_s * copy);
+/* By how much a copy is later than its event [ps]. */
+static int64_t shift_ps(const unfolding *state, int32_t copy) {
+    return ms_to_ps(state->repeat->period_s * copy);
 }
 
-static bool is_inside(const unfolding *u, int64_t time_ps) {
-    return time_ps >= u->from_ps && time_ps < u->to_ps;
+/* Whether a time is in the stretch. */
+static bool is_inside(const unfolding *state, int64_t time_ps) {
+    return time_ps >= state->from_ps && time_ps < state->to_ps;
 }
 
+/* Comparison for qsort: copies by start, then in the order of their events. */
 static int by_start(const void *left, const void *right) {
     const event_copy *a = left;
     const event_copy *b = right;
@@ -96,113 +107,118 @@ static int by_start(const void *left, const void *right) {
     return (a->event > b->event) - (a->event < b->event);
 }
 
-/* Count the events and all their copies.  Returns 0 where they are too many. */
-static int32_t count_copies(unfolding *u) {
+/* Fill in `number`.  Returns the number of all copies; 0 if there are EVENTS_MAX or more. */
+static int32_t count_copies(unfolding *state) {
     double count = 0;
-    for (int32_t i = 0; i < u->old_count && count < EVENTS_MAX; i++) {
-        u->number[i] = (int32_t)count;
-        count += is_inside(u, u->old[i].start_ps) ? 1.0 + u->repeat->times : 1.0;
+    for (int32_t i = 0; i < state->old_count && count < EVENTS_MAX; i++) {
+        state->number[i] = (int32_t)count;
+        count += is_inside(state, state->old[i].start_ps) ? 1.0 + state->repeat->times : 1.0;
     }
-    u->number[u->old_count] = count < EVENTS_MAX ? (int32_t)count : 0;
-    return u->number[u->old_count];
+    state->number[state->old_count] = count < EVENTS_MAX ? (int32_t)count : 0;
+    return state->number[state->old_count];
 }
 
-/* Find for each event of the period before the stretch the event of the stretch that repeats it. On
- * every stream the last event before the stretch is repeated by the last event of the stretch, and
- * so on backwards. last: [streams] of -1.  before: [old_count] the event in the stretch before one
- * on its stream.
- */
-static void find_later(unfolding *u, int32_t *last, int32_t *before) {
-    for (int32_t i = 0; i < u->old_count; i++) {
-        if (is_inside(u, u->old[i].start_ps)) {
-            before[i] = last[u->old[i].stream];
-            last[u->old[i].stream] = i;
+/* Fill in `later`. On every stream the last event before the stretch is repeated by the last event
+ * of the stretch, and so on backwards.  last: [streams] of -1.  before: [old_count] scratch: for an
+ * event of the stretch the one before it on its stream. */
+static void find_later(unfolding *state, int32_t *last, int32_t *before) {
+    for (int32_t i = 0; i < state->old_count; i++) {
+        if (is_inside(state, state->old[i].start_ps)) {
+            before[i] = last[state->old[i].stream];
+            last[state->old[i].stream] = i;
         }
     }
-    for (int32_t i = u->old_count; i-- > 0;) {
-        int32_t *at = &last[u->old[i].stream];
-        u->later[i] = u->old[i].start_ps < u->from_ps ? *at : -1;
-        *at = u->later[i] >= 0 ? before[*at] : *at;
+    for (int32_t i = state->old_count; i-- > 0;) {
+        int32_t *at = &last[state->old[i].stream];
+        state->later[i] = state->old[i].start_ps < state->from_ps ? *at : -1;
+        *at = state->later[i] >= 0 ? before[*at] : *at;
     }
 }
 
-static void put_in_order(unfolding *u, int32_t count) {
-    for (int32_t i = 0; i < u->old_count; i++) {
-        for (int32_t at = u->number[i]; at < u->number[i + 1]; at++) {
-            int32_t copy = at - u->number[i];
-            u->places[at] = (event_copy){u->old[i].start_ps + shift_ps(u, copy), i, copy};
+/* Fill in `places` and `where`.  count: number of all copies. */
+static void put_in_order(unfolding *state, int32_t count) {
+    for (int32_t i = 0; i < state->old_count; i++) {
+        for (int32_t at = state->number[i]; at < state->number[i + 1]; at++) {
+            int32_t copy = at - state->number[i];
+            state->places[at] =
+                (event_copy){state->old[i].start_ps + shift_ps(state, copy), i, copy};
         }
     }
-    qsort(u->places, (size_t)count, sizeof *u->places, by_start);
+    qsort(state->places, (size_t)count, sizeof *state->places, by_start);
     for (int32_t i = 0; i < count; i++) {
-        u->where[u->number[u->places[i].event] + u->places[i].copy] = i;
+        state->where[state->number[state->places[i].event] + state->places[i].copy] = i;
     }
 }
 
-static ms_status find_places(unfolding *u) {
-    int32_t streams = u->trace->stream_count;
-    u->number = MS_NEW(u->scratch, int32_t, (size_t)u->old_count + 1);
-    u->later = MS_NEW(u->scratch, int32_t, u->old_count);
-    int32_t *last = MS_NEW(u->scratch, int32_t, streams);
-    int32_t *before = MS_NEW(u->scratch, int32_t, u->old_count);
-    if (u->number == NULL || u->later == NULL || last == NULL || before == NULL) {
+/* Allocate and fill in all lists of the copies.  Returns MS_E_INPUT if there are too many. */
+static ms_status find_places(unfolding *state) {
+    int32_t streams = state->trace->stream_count;
+    state->number = MS_NEW(state->scratch, int32_t, (size_t)state->old_count + 1);
+    state->later = MS_NEW(state->scratch, int32_t, state->old_count);
+    int32_t *last = MS_NEW(state->scratch, int32_t, streams);
+    int32_t *before = MS_NEW(state->scratch, int32_t, state->old_count);
+    if (state->number == NULL || state->later == NULL || last == NULL || before == NULL) {
         return MS_E_NOMEM;
     }
     memset(last, -1, (size_t)streams * sizeof *last);
-    find_later(u, last, before);
-    int32_t count = count_copies(u);
-    u->places = MS_NEW(u->scratch, event_copy, count);
-    u->where = MS_NEW(u->scratch, int32_t, count);
-    if (u->places == NULL || u->where == NULL) {
+    find_later(state, last, before);
+    int32_t count = count_copies(state);
+    state->places = MS_NEW(state->scratch, event_copy, count);
+    state->where = MS_NEW(state->scratch, int32_t, count);
+    if (state->places == NULL || state->where == NULL) {
         return MS_E_NOMEM;
     }
-    put_in_order(u, count);
-    return count == 0 && u->old_count > 0 ? MS_E_INPUT : MS_OK;
+    put_in_order(state, count);
+    return count == 0 && state->old_count > 0 ? MS_E_INPUT : MS_OK;
 }
 
-/* The cause of a copy: the copy of the cause in the same repetition, or, where the cause lies
- * before the stretch, the event that repeats the cause, one repetition earlier. */
-static int32_t cause_of(const unfolding *u, const event_copy *p) {
-    const ms_trace_event *event = &u->old[p->event];
+/* The cause of a copy, as an index in `places`: the copy of its event's cause in the same
+ * repetition or, where the cause is before the stretch, the event that repeats the cause, one
+ * repetition earlier. Causes of events after the stretch are in its last repetition. */
+static int32_t cause_of(const unfolding *state, const event_copy *p) {
+    const ms_trace_event *event = &state->old[p->event];
     int32_t cause = event->cause;
     if (cause < 0) {
         return -1;
     }
-    int32_t copy = event->start_ps >= u->to_ps ? u->repeat->times : p->copy;
-    if (!is_inside(u, u->old[cause].start_ps) && p->copy > 0 && u->later[cause] >= 0) {
-        cause = u->later[cause];
+    int32_t copy = event->start_ps >= state->to_ps ? state->repeat->times : p->copy;
+    if (!is_inside(state, state->old[cause].start_ps) && p->copy > 0 && state->later[cause] >= 0) {
+        cause = state->later[cause];
         copy = p->copy - 1;
     }
-    return u->where[u->number[cause] + (is_inside(u, u->old[cause].start_ps) ? copy : 0)];
+    return state
+        ->where[state->number[cause] + (is_inside(state, state->old[cause].start_ps) ? copy : 0)];
 }
 
-static ms_status copy_events(unfolding *u) {
-    int32_t count = u->number[u->old_count];
-    ms_trace_event *events = MS_NEW(u->arena, ms_trace_event, count);
+/* Replace the events of the trace by all copies. */
+static ms_status copy_events(unfolding *state) {
+    int32_t count = state->number[state->old_count];
+    ms_trace_event *events = MS_NEW(state->arena, ms_trace_event, count);
     if (events == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < count; i++) {
-        const event_copy *p = &u->places[i];
-        events[i] = u->old[p->event];
+        const event_copy *p = &state->places[i];
+        events[i] = state->old[p->event];
         events[i].start_ps = p->start_ps;
-        events[i].end_ps += shift_ps(u, p->copy);
-        events[i].mb += events[i].mb < 0 ? 0 : p->copy * u->repeat->mbs;
-        events[i].cause = cause_of(u, p);
+        events[i].end_ps += shift_ps(state, p->copy);
+        events[i].mb += events[i].mb < 0 ? 0 : p->copy * state->repeat->mbs;
+        events[i].cause = cause_of(state, p);
     }
-    u->trace->events = events;
-    u->trace->event_count = count;
+    state->trace->events = events;
+    state->trace->event_count = count;
     return MS_OK;
 }
 
-/* An event that reaches into the next repetition ends when an event there begins, but both times
- * are rounded to picoseconds. Let the first event end exactly when the next one begins, so that the
- * two do not overlap. */
-static void close_seam(const unfolding *u, int32_t before, int32_t next) {
-    ms_trace_event *events = u->trace->events;
-    int32_t event = u->places[before].event;
-    bool reaches =
-        is_inside(u, u->old[event].start_ps) && u->old[event].end_ps >= u->to_ps - SEAM_PS;
+/* Close the gap or overlap between an event that reaches into the next repetition and the next
+ * event. The first one ends when the other starts, but both times are rounded to picoseconds, so
+ * that they may differ.
+ *  before, next: new events. */
+static void close_seam(const unfolding *state, int32_t before, int32_t next) {
+    ms_trace_event *events = state->trace->events;
+    int32_t event = state->places[before].event;
+    bool reaches = is_inside(state, state->old[event].start_ps) &&
+                   state->old[event].end_ps >= state->to_ps - SEAM_PS;
     int64_t seam_ps = events[next].start_ps - events[before].end_ps;
     if (reaches && seam_ps >= -SEAM_PS && seam_ps <= SEAM_PS &&
         events[next].start_ps >= events[before].start_ps) {
@@ -210,37 +226,40 @@ static void close_seam(const unfolding *u, int32_t before, int32_t next) {
     }
 }
 
-static ms_status close_seams(unfolding *u) {
-    const ms_trace_event *events = u->trace->events;
-    int32_t *last = MS_NEW(u->scratch, int32_t, u->trace->stream_count); /* 1 + of each stream */
+/* Close the seams between each event and its cause, and the event before it on its stream. */
+static ms_status close_seams(unfolding *state) {
+    const ms_trace_event *events = state->trace->events;
+    int32_t *last =
+        MS_NEW(state->scratch, int32_t, state->trace->stream_count); /* 1 + of each stream */
     if (last == NULL) {
         return MS_E_NOMEM;
     }
-    for (int32_t i = 0; i < u->trace->event_count; i++) {
+    for (int32_t i = 0; i < state->trace->event_count; i++) {
         int32_t *before = &last[events[i].stream];
         if (events[i].cause >= 0) {
-            close_seam(u, events[i].cause, i);
+            close_seam(state, events[i].cause, i);
         }
         if (*before > 0) {
-            close_seam(u, *before - 1, i);
+            close_seam(state, *before - 1, i);
         }
         *before = i + 1;
     }
     return MS_OK;
 }
 
-/* Move the objects of a vector to the arena of the trace.  Returns NULL where memory ran out. */
-static void *keep(const unfolding *u, ms_vector *vector, int32_t *count_out) {
+/* Move the items of a vector to the arena of the trace.  *count_out: how many.  Returns NULL when
+ * memory runs out, or if they are too many. */
+static void *keep(const unfolding *state, ms_vector *vector, int32_t *count_out) {
     vector->failed = vector->failed || vector->count >= EVENTS_MAX;
     *count_out = (int32_t)vector->count;
-    return ms_vector_keep(vector, u->arena);
+    return ms_vector_keep(vector, state->arena);
 }
 
-/* Give each copy of an event the members of that event. */
-static ms_status copy_members(unfolding *u) {
-    ms_trace *trace = u->trace;
+/* Replace the members of the trace: each copy of an event gets the members of the event. */
+static ms_status copy_members(unfolding *state) {
+    ms_trace *trace = state->trace;
     const ms_trace_member *old = trace->members;
-    int32_t *first = MS_NEW(u->scratch, int32_t, u->old_count); /* 1 + of each event */
+    int32_t *first = MS_NEW(state->scratch, int32_t, state->old_count); /* 1 + of each event */
     if (first == NULL) {
         return MS_E_NOMEM;
     }
@@ -248,51 +267,53 @@ static ms_status copy_members(unfolding *u) {
         first[old[m].event] = m + 1;
     }
     ms_vector members = {.item_B = sizeof(ms_trace_member)};
-    for (int32_t i = 0; i < u->number[u->old_count]; i++) {
-        int32_t event = u->places[i].event;
+    for (int32_t i = 0; i < state->number[state->old_count]; i++) {
+        int32_t event = state->places[i].event;
         for (int32_t m = first[event] - 1;
              m >= 0 && m < trace->member_count && old[m].event == event; m++) {
             const ms_trace_member member = {i, old[m].stream};
             ms_vector_add(&members, &member, 1);
         }
     }
-    trace->members = keep(u, &members, &trace->member_count);
+    trace->members = keep(state, &members, &trace->member_count);
     return trace->members == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Copy the points [first, end) of one rank's stretch into each repetition of the stretch. */
-static void copy_points(const unfolding *u, const ms_trace_memory *first,
+/* Append the points [first, end) of a rank, which are in the stretch, once for each repetition. */
+static void copy_points(const unfolding *state, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
-    for (int32_t copy = 1; copy <= u->repeat->times; copy++) {
+    for (int32_t copy = 1; copy <= state->repeat->times; copy++) {
         for (const ms_trace_memory *p = first; p < end; p++) {
             ms_trace_memory *point = ms_vector_next(points);
             if (point != NULL) {
                 *point = *p;
-                point->time_ps += shift_ps(u, copy);
+                point->time_ps += shift_ps(state, copy);
             }
         }
     }
 }
 
-static ms_status copy_memory(unfolding *u) {
-    const ms_trace_memory *old = u->trace->memory;
+/* Replace the points of memory of the trace: after a rank's points in the stretch their copies. */
+static ms_status copy_memory(unfolding *state) {
+    const ms_trace_memory *old = state->trace->memory;
     ms_vector points = {.item_B = sizeof(ms_trace_memory)};
     int32_t begin = -1; /* first point of the rank's stretch */
-    for (int32_t i = 0; i < u->trace->memory_count; i++) {
-        begin = is_inside(u, old[i].time_ps) && begin < 0 ? i : begin;
+    for (int32_t i = 0; i < state->trace->memory_count; i++) {
+        begin = is_inside(state, old[i].time_ps) && begin < 0 ? i : begin;
         ms_vector_add(&points, &old[i], 1);
-        bool is_last = i + 1 == u->trace->memory_count ||
-                       old[i + 1].rank_index != old[i].rank_index || old[i + 1].time_ps >= u->to_ps;
+        bool is_last = i + 1 == state->trace->memory_count ||
+                       old[i + 1].rank_index != old[i].rank_index ||
+                       old[i + 1].time_ps >= state->to_ps;
         if (begin >= 0 && is_last) {
-            copy_points(u, old + begin, old + i + 1, &points);
+            copy_points(state, old + begin, old + i + 1, &points);
             begin = -1;
         }
     }
-    u->trace->memory = keep(u, &points, &u->trace->memory_count);
-    return u->trace->memory == NULL ? MS_E_NOMEM : MS_OK;
+    state->trace->memory = keep(state, &points, &state->trace->memory_count);
+    return state->trace->memory == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Whether all events and points of memory lie in the run, as they do unless the file is damaged. */
+/* Whether all events and points of memory are within the run; in a damaged file they may not be. */
 static bool is_inside_run(const ms_trace *trace) {
     int64_t last_ps = 0; /* no event ends before it starts */
     for (int32_t i = 0; i < trace->event_count; i++) {
@@ -304,28 +325,29 @@ static bool is_inside_run(const ms_trace *trace) {
     return last_ps <= trace->step_ps;
 }
 
-static ms_status unfold(unfolding *u) {
-    ms_status status = find_places(u);
-    status = status == MS_OK ? copy_members(u) : status;
-    status = status == MS_OK ? copy_events(u) : status;
-    status = status == MS_OK ? close_seams(u) : status;
-    status = status == MS_OK ? copy_memory(u) : status;
-    return status == MS_OK && !is_inside_run(u->trace) ? MS_E_INPUT : status;
+/* Add all copies of a stretch. Members come first, as they are copied by the old events. */
+static ms_status unfold(unfolding *state) {
+    ms_status status = find_places(state);
+    status = status == MS_OK ? copy_members(state) : status;
+    status = status == MS_OK ? copy_events(state) : status;
+    status = status == MS_OK ? close_seams(state) : status;
+    status = status == MS_OK ? copy_memory(state) : status;
+    return status == MS_OK && !is_inside_run(state->trace) ? MS_E_INPUT : status;
 }
 
 /* Add the copies of one stretch to a trace. */
 static ms_status apply_stretch(const ms_steady_stretch *stretch, ms_arena *arena, ms_trace *trace) {
     ms_arena scratch;
     ms_arena_init(&scratch);
-    unfolding u = {.repeat = stretch,
-                   .arena = arena,
-                   .scratch = &scratch,
-                   .trace = trace,
-                   .old = trace->events,
-                   .old_count = trace->event_count,
-                   .from_ps = ms_to_ps(stretch->from_s),
-                   .to_ps = ms_to_ps(stretch->from_s + stretch->period_s)};
-    ms_status status = unfold(&u);
+    unfolding state = {.repeat = stretch,
+                       .arena = arena,
+                       .scratch = &scratch,
+                       .trace = trace,
+                       .old = trace->events,
+                       .old_count = trace->event_count,
+                       .from_ps = ms_to_ps(stretch->from_s),
+                       .to_ps = ms_to_ps(stretch->from_s + stretch->period_s)};
+    ms_status status = unfold(&state);
     ms_arena_release(&scratch);
     return status;
 }

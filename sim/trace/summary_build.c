@@ -1,20 +1,25 @@
-/* The tree of a result, out of its typed numbers. */
+/* Builds the tree of a run's result (summary.h). Each add_ function below adds the part of its name
+ * to the root; the keys are those of `run --json`. */
 #include "trace/summary.h"
 
 #include "simulate/run/pass_times.h"
 
+/* The axes of `comm`, in order. */
 static const ms_axis AXES[] = {MS_AXIS_TP, MS_AXIS_CP, MS_AXIS_EP,
                                MS_AXIS_PP, MS_AXIS_DP, MS_AXIS_OTHER};
 enum { AXIS_COUNT = sizeof AXES / sizeof AXES[0] };
 
+/* Add an empty object under a key, or to a list (key NULL). */
 static ms_value *object(ms_value *parent, const char *key) {
     return ms_value_add(parent, key, MS_VALUE_OBJECT);
 }
 
+/* Add an empty list under a key. */
 static ms_value *array(ms_value *parent, const char *key) {
     return ms_value_add(parent, key, MS_VALUE_ARRAY);
 }
 
+/* Add the size of each axis of a mesh. */
 static void add_sizes(const ms_mesh *mesh, ms_value *sizes) {
     for (int a = 0; a < mesh->axes; a++) {
         ms_value_add_int(sizes, mesh->names[a], mesh->sizes[a]);
@@ -32,6 +37,7 @@ void ms_summary_add_meshes(const ms_job *job, ms_value *parent) {
     }
 }
 
+/* Add the names and sizes of the job. */
 static void add_job(const ms_job *job, ms_value *root) {
     ms_value_add_string(root, "workload", job->name);
     ms_value_add_string(root, "platform", job->platform->name);
@@ -65,6 +71,7 @@ void ms_summary_add_tier(const ms_platform *platform, int tier, const char *key,
     }
 }
 
+/* Add the outermost tier that groups along each axis of a mesh cross. */
 static void add_mesh_tiers(const ms_platform *platform, const ms_mesh *mesh, ms_value *tiers) {
     for (int a = 0; a < mesh->axes; a++) {
         ms_summary_add_tier(platform, ms_mesh_axis_tier(mesh, a, platform), mesh->names[a], tiers);
@@ -78,6 +85,7 @@ void ms_summary_add_tiers(const ms_job *job, ms_value *parent) {
     }
 }
 
+/* Add the throughput of the run, in samples, tokens and FLOP. */
 static void add_rates(const ms_result *result, const ms_run_figures *figures, ms_value *root) {
     ms_value_add_double(root, "samples_per_s", figures->samples_per_s);
     ms_value_add_double(root, "tokens_per_s", figures->tokens_per_s);
@@ -93,7 +101,7 @@ static void add_rates(const ms_result *result, const ms_run_figures *figures, ms
                         "mfu_causal halves attention; hfu adds recomputation");
 }
 
-/* Rent and energy are null where the platform does not give the price or the power. */
+/* Add the cost and the energy of a step; null where the platform gives no price or no power. */
 static void add_price(const ms_run_figures *figures, ms_value *root) {
     ms_value_add_double(root, "cost", figures->cost_USD);
     ms_value_add_double(root, "cost_per_million_tokens", figures->cost_USD_per_million_tokens);
@@ -101,8 +109,8 @@ static void add_price(const ms_run_figures *figures, ms_value *root) {
     ms_value_add_string(root, "energy_convention", ms_price_energy_convention());
 }
 
-/* Add what time goes to, by category, and what MS_TIME_OTHER consists of.  times, others:
- * [MS_TIME_COUNT], [MS_OTHER_COUNT]. */
+/* Add times by category, and the parts of MS_TIME_OTHER.  times: [MS_TIME_COUNT].  others:
+ * [MS_OTHER_COUNT]. */
 static void add_categories(ms_value *times_out, const double *times, ms_value *others_out,
                            const double *others) {
     for (int c = 0; c < MS_TIME_COUNT; c++) {
@@ -113,6 +121,7 @@ static void add_categories(ms_value *times_out, const double *times, ms_value *o
     }
 }
 
+/* Add the shares of a step's time: bubble, idle time and all categories. */
 static void add_shares(const ms_result *result, const ms_run_figures *figures, ms_value *root) {
     double compute = figures->share[MS_TIME_COMPUTE];
     double bubble = figures->bubble_fraction;
@@ -125,6 +134,7 @@ static void add_shares(const ms_result *result, const ms_run_figures *figures, m
     add_categories(shares, figures->share, parts, result->metrics.other_share);
 }
 
+/* Add the communication of a rank along each axis, mean over all ranks. */
 static void add_comm(const ms_result *result, ms_value *root) {
     ms_value *comm = object(root, "comm");
     for (int i = 0; i < AXIS_COUNT; i++) {
@@ -139,12 +149,13 @@ static void add_comm(const ms_result *result, ms_value *root) {
     }
 }
 
+/* The name of a tier; "none" for no tier. */
 static const char *tier_name(const ms_platform *platform, int tier) {
     return tier >= 0 && tier < platform->tier_count ? platform->tiers[tier].name : "none";
 }
 
-/* Add a row for each sort of collective or message. Times are means over its operations;
- * ms_coll_row says what each figure is. */
+/* Add a row for each group of equal collectives or messages. Times are means over its operations;
+ * ms_coll_row defines the figures. */
 static void add_collectives(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "collectives");
     for (int i = 0; i < result->metrics.collective_count; i++) {
@@ -166,6 +177,7 @@ static void add_collectives(const ms_result *result, ms_value *root) {
     }
 }
 
+/* Add the load of the links of each tier. */
 static void add_tiers(const ms_result *result, ms_value *root) {
     const ms_platform *platform = result->job->platform;
     ms_value *tiers = object(root, "tiers");
@@ -177,6 +189,7 @@ static void add_tiers(const ms_result *result, ms_value *root) {
     }
 }
 
+/* Add a row for each kernel: calls in a step, and time and rate of one call. */
 static void add_kernels(const ms_result *result, ms_value *root) {
     const ms_stage_costs *costs = &result->job->costs;
     ms_value *rows = array(root, "kernels");
@@ -209,6 +222,7 @@ void ms_summary_add_memory(const ms_summary_memory *memory, ms_value *parent) {
     ms_value_add_int(parts, "peak_rank", memory->rank);
 }
 
+/* Add the memory of the rank with the highest peak. */
 static void add_memory(const ms_result *result, ms_value *root) {
     const ms_summary_memory memory = {.held = &result->memory[result->peak_rank].held,
                                       .capacity_B = result->capacity_B,
@@ -217,6 +231,7 @@ static void add_memory(const ms_result *result, ms_value *root) {
     ms_summary_add_memory(&memory, root);
 }
 
+/* Add a row for each pipeline rank: its computation, bubble, exposed communication and memory. */
 static void add_stages(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "stages");
     for (int i = 0; i < result->stage_count; i++) {
@@ -230,6 +245,7 @@ static void add_stages(const ms_result *result, ms_value *root) {
     }
 }
 
+/* Add the time on the critical path by category. */
 static void add_critical_path(const ms_result *result, ms_value *root) {
     static const struct {
         const char *key;
@@ -245,8 +261,8 @@ static void add_critical_path(const ms_result *result, ms_value *root) {
     }
 }
 
-/* Collectives inside fused passes that shared links with other traffic, so that the passes may take
- * another time than their layers would. */
+/* Add the collectives inside fused passes (granularity: pass) that shared links with other traffic:
+ * the passes may then take longer or shorter than their layers would. */
 static void add_risks(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "granularity_risk");
     for (int i = 0; i < result->risk_count; i++) {
@@ -269,7 +285,7 @@ static void add_risks(const ms_result *result, ms_value *root) {
     }
 }
 
-/* The bounds of the step time, where folding makes the step time inexact. */
+/* Add the bounds of the step time, if folding makes the step time inexact. */
 static void add_bounds(const ms_result *result, ms_value *root) {
     if (!result->fold.is_exact) {
         ms_value *bounds = array(root, "step_time_bounds_s");
@@ -278,6 +294,7 @@ static void add_bounds(const ms_result *result, ms_value *root) {
     }
 }
 
+/* Add the size of the simulation, and how far it was folded and fast-forwarded. */
 static void add_engine(const ms_result *result, ms_value *root) {
     ms_value *engine = object(root, "engine");
     ms_value_add_int(engine, "ops", result->dag.op_count);
@@ -298,6 +315,7 @@ void ms_summary_add_usage(const ms_result *result, ms_value *summary) {
 
 /* ---- ranks ---- */
 
+/* Add the time of a rank by category. */
 static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     ms_value *times = object(row, "time_s");
     ms_value *others = object(row, "other_s");
@@ -305,7 +323,8 @@ static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     ms_value_add_double(row, "slowed_s", metrics->slowed_s);
 }
 
-/* Add to each kernel of the summary how often each pipeline rank calls it. */
+/* Add to each kernel of the summary how often each pipeline rank calls it. The new list is the last
+ * member of the kernel's row. */
 static ms_status add_kernel_calls(const ms_result *result, ms_arena *arena, ms_value *summary) {
     const ms_value *rows = ms_value_get(summary, "kernels");
     int stages = ms_mesh_size(&result->job->mesh, MS_AXIS_PP);

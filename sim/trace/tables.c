@@ -1,4 +1,4 @@
-/* The columns of the tables that are written and read. */
+/* The columns of the tables that are written and read (tables.h). */
 #include "trace/tables.h"
 
 #include "base/event.h"

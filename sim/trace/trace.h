@@ -4,15 +4,15 @@
  *
  * sim/trace/README.md lists every group, column and unit. Times in a trace are whole picoseconds.
  *
- * Nouns of this room, and what the same word means elsewhere:
+ * Nouns of sim/trace, and what the same word means elsewhere:
  * - event: a row of /events: an operation of the graph (simulate/graph/dag.h), or at level `passes`
- *   all operations of a pass. In simulate/engine an event is something that happens at one instant.
+ *   all computations of a pass. In simulate/engine an event happens at one instant.
  * - level: how much of a run's timeline a trace holds. The dimension of /mesh has this name, too.
  * - table, column, record: a group of the file, one of its datasets, and a row in memory.
- * - place: where something is in a file, such as "/events/mb".
- * - copy: an event of a period that repeats itself, of which the file holds the first one
- * (repeat.h).
- * - pass, box, row: in report/, what a picture shows: a box per pass in the row of its rank.
+ * - place: the path of an object in a file, such as "/events/mb".
+ * - copy: an event that is repeated in a later period, of which the file holds only the first one
+ *   (repeat.h).
+ * - pass, box, row: in report/, the parts of a picture: a box per pass in the row of its rank.
  * - span: in report/, a time in which a rank communicates. In simulate/metrics it is any part of a
  *   rank's time.
  */
@@ -48,19 +48,19 @@ typedef enum ms_trace_level {
     MS_TRACE_LEVEL_COUNT,
 } ms_trace_level;
 
-/** What of a run a trace is to hold. */
+/** The parts of a run that a trace holds. All borrowed. */
 typedef struct ms_trace_detail {
     ms_trace_level level;
-    const int *ranks; /**< [rank_count] level ranks: ranks of the job, each of them simulated */
+    const int *ranks; /**< [rank_count] at level ranks: listed ranks of the job, all simulated */
     int rank_count;
-    const ms_value *whatif; /**< list of objects that is kept as /whatif; NULL: none */
+    const ms_value *whatif; /**< list of objects that becomes /whatif; NULL: none */
 } ms_trace_detail;
 
-/** "full", "ranks", "passes", "summary": the attribute `level` of /events; never NULL. */
+/** The name of a level, as in the attribute `level` of /events: "full", "ranks", "passes" or
+ * "summary". */
 const char *ms_trace_level_name(ms_trace_level level);
 
-/** Write the trace of a result, every operation of it.  Returns as ms_trace_write_detail does at
- * level full. */
+/** Write the trace of a result at level full.  Returns as ms_trace_write_detail. */
 ms_status ms_trace_write(const char *path, const ms_result *result, const char *program_version,
                          ms_diag *diag);
 
@@ -69,8 +69,8 @@ ms_status ms_trace_write(const char *path, const ms_result *result, const char *
  * failure or interrupt the temporary file is gone and an older file at `path` is as it was.  Before
  * a long simulation ms_target_check tells whether it can be written.  The same result gives the
  * same bytes.
- *  result: of ms_job_run; its wall_s and peak_rss_B stay out.  detail: what of its operations.
- * program_version: such as "0.1.0".
+ *  result: of ms_job_run; its wall_s and peak_rss_B are not written.  detail: the operations that
+ * are written.  program_version: such as "0.1.0".
  *  Returns MS_OK; MS_E_INPUT for more than 9e6 s, which 64-bit picoseconds cannot count, and for a
  * listed rank that is not simulated; MS_E_IO (all reported); MS_E_NOMEM.  O(operations), memory for
  * one chunk of one column, and some bytes per operation except at the levels full and summary. */
@@ -78,20 +78,20 @@ ms_status ms_trace_write_detail(const char *path, const ms_result *result,
                                 const ms_trace_detail *detail, const char *program_version,
                                 ms_diag *diag);
 
-/** Whether a quantity of the summary, by its dotted path, says how the simulation went rather than
- * what came out: wall time and memory use of the program, versions, paths.  Such quantities are not
- * written to traces and not compared. */
+/** Whether a quantity of the summary, by its dotted path, does not depend on the job alone: wall
+ * time and memory of the program, versions, paths. Such quantities are not written to traces and
+ * not compared. */
 bool ms_trace_is_volatile(const char *path);
 
-/** Flags: what ms_trace_read reads in addition. It always reads the summary, the texts, and the
- * tables /ranks, /streams, /members and /memory. */
+/** Flags of ms_trace_read for parts that are read on request. The summary, the texts, and the
+ * tables /ranks, /streams, /members and /memory are always read. */
 enum {
     MS_TRACE_NOTHING = 0,
     MS_TRACE_EVENTS = 1 << 0, /**< the operations */
     MS_TRACE_TABLES = 1 << 1, /**< the small tables and /whatif as trees (ms_trace.tables) */
 };
 
-/** Rows up to which a table is among ms_trace.tables; one that has more is null there. */
+/** Maximum number of rows of a table in ms_trace.tables; a table with more rows is null there. */
 enum { MS_TRACE_TABLE_ROWS_MAX = 200000 };
 
 /** A simulated rank of a trace. */
@@ -121,7 +121,7 @@ typedef struct ms_trace_memory {
     double bytes; /**< allocated from here on [B] */
 } ms_trace_memory;
 
-/** An operation, or a pass of several. */
+/** A row of /events: an operation, or at level passes all computations of a pass. */
 typedef struct ms_trace_event {
     int64_t start_ps;
     int64_t end_ps;
@@ -134,18 +134,18 @@ typedef struct ms_trace_event {
     int16_t stage;
     int16_t chunk;
     int16_t layer;
-    int16_t step; /**< optimizer step; 0 in files that were written without */
+    int16_t step; /**< optimizer step; 0 in files without this column */
     uint8_t kind; /**< ms_op_kind */
     uint8_t axis; /**< ms_axis */
 } ms_trace_event;
 
-/** The texts of what was simulated; a text that the file lacks is NULL. */
+/** The texts of a run's inputs; NULL: the file has no such text. */
 typedef struct ms_trace_inputs {
     const char *workload;  /**< as YAML */
     const char *platform;  /**< as YAML */
     const char *schedule;  /**< the order, as CSV, where a file gave it */
     const char *placement; /**< the GPU of each rank, as CSV, where a file gave it */
-    const char *sources;   /**< where the platform's numbers come from (config.h) */
+    const char *sources;   /**< sources of the platform's numbers (config.h) */
     const char *resolved;  /**< every key with the value that the run used, as lines
                               "KEY = VALUE  # ORIGIN" (config.h) */
 } ms_trace_inputs;
@@ -159,7 +159,7 @@ typedef struct ms_trace {
     const ms_value *tables;  /**< MS_TRACE_TABLES: an object of /ranks, /axes, /tiers, /links and
                                 /steps, each an object of its columns as lists, and of the list
                                 /whatif where the file has it; else NULL */
-    ms_trace_level level;    /**< which operations it holds; full in files that do not say */
+    ms_trace_level level;    /**< full in files without the attribute */
     int64_t step_ps;         /**< end of the last step, from the start of the run */
     ms_trace_rank *ranks;    /**< [rank_count] */
     int32_t rank_count;
@@ -169,7 +169,7 @@ typedef struct ms_trace {
     int32_t member_count;
     ms_trace_memory *memory; /**< [memory_count], by rank, then time */
     int32_t memory_count;
-    ms_trace_event *events; /**< [event_count]; NULL when not asked for */
+    ms_trace_event *events; /**< [event_count]; NULL without MS_TRACE_EVENTS */
     int32_t event_count;
 } ms_trace;
 

@@ -1,5 +1,6 @@
-/* Trees of a trace: its summary, and its small tables. Readers of tables and pages show them as
- * they are, so nothing is looked for by name here. */
+/* Reads parts of a trace as result trees (h5_read.h): the summary and the what-ifs, from JSON or
+ * from the groups of format version 1, and its small tables. The trees are shown as they are, so
+ * that no key is known here. */
 #include "trace/h5_read.h"
 
 #include <errno.h>
@@ -10,13 +11,13 @@
 #include "base/config/config.h"
 #include "trace/summary.h"
 
-/* The limit of an input file holds for a text, too (base/config/source.c). Groups are nested in no
- * circle and not too deep: that is checked before (h5_check.c). */
+/* Maximum size of a text, as of an input file (base/config/source.c); maximum number of cells of a
+ * list; size of an object's path. The depth of groups was checked before (h5_check.c). */
 enum { TEXT_MAX_B = 1 << 24, COUNT_MAX = 1 << 21, NAME_B = 256 };
 
 /* ---- JSON ---- */
 
-/* A number, or one of the words of JSON. */
+/* Add a word of JSON without quotes: an integer, null, true, false or another number. */
 static void add_word(const char *word, const char *key, ms_value *parent) {
     char *end = NULL;
     errno = 0;
@@ -68,7 +69,7 @@ void ms_tree_add_json(ms_value *parent, const char *key, const char *text, ms_h5
 
 /* ---- cells ---- */
 
-/* HDF5's type of cells in memory, with 8 bytes each; < 0: they are neither numbers nor texts. */
+/* HDF5's type of cells in memory: numbers of 8 bytes, or texts as in the file; < 0: neither. */
 static hid_t memory_type(hid_t type) {
     switch (H5Tget_class(type)) {
     case H5T_ENUM:
@@ -84,8 +85,9 @@ static hid_t memory_type(hid_t type) {
     }
 }
 
-/* Add cells to a list, or a single one to an object under a key.
- *  type: of the file; texts of any length are pointers in `cells`. */
+/* Add `count` cells to a list (key NULL), or one cell to an object under a key.  type: of the cells
+ * in the file, by which numbers, texts of MS_H5_TEXT_B bytes and pointers to texts are told apart
+ * in `cells`. */
 static void add_cells(ms_value *parent, const char *key, hid_t type, const char *cells,
                       hssize_t count) {
     bool is_fixed = H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0;
@@ -113,14 +115,16 @@ static void add_cells(ms_value *parent, const char *key, hid_t type, const char 
 
 /* ---- groups of version 1 ---- */
 
+/* The state of reading groups of format version 1. */
 typedef struct group_reader {
     ms_arena *arena;
     ms_h5_fault *fault;
-    const char *place;
-    ms_value *parent; /* of the values that are read */
+    const char *place; /* for faults: "/summary" or "/whatif" */
+    ms_value *parent;  /* list or object of the values that are read */
 } group_reader;
 
-/* Names have three letters in their code: "%2F" is "/", "%25" is "%", "%2E" is ".". */
+/* Decode a name of a group into a key: "%2F" is "/", "%25" is "%", "%2E" is ".".  Returns NULL when
+ * memory runs out. */
 static const char *plain_key(ms_arena *arena, const char *name) {
     char *key = ms_arena_strdup(arena, name);
     char *to = key;
@@ -136,7 +140,8 @@ static const char *plain_key(ms_arena *arena, const char *name) {
     return key;
 }
 
-/* Read the cells of an attribute and add them as one value, or as a list. */
+/* Read an attribute and add it as one value or as a list.  key: NULL in a list.  Returns -1 with a
+ * fault, as all functions below. */
 static herr_t add_attribute_cells(group_reader *read, const char *key, hid_t attribute, hid_t type,
                                   hid_t space) {
     hssize_t count = H5Sget_simple_extent_npoints(space);
@@ -168,6 +173,7 @@ static herr_t add_attribute_cells(group_reader *read, const char *key, hid_t att
     return result;
 }
 
+/* Add an attribute of a group; one without data is null. */
 static herr_t add_attribute(group_reader *read, hid_t group, const char *name, const char *key) {
     hid_t attribute = H5Aopen(group, name, H5P_DEFAULT);
     hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
@@ -186,6 +192,7 @@ static herr_t add_attribute(group_reader *read, hid_t group, const char *name, c
     return result;
 }
 
+/* Add an attribute of an object, for H5Aiterate2.  context: group_reader. */
 static herr_t visit_attribute(hid_t group, const char *name, const H5A_info_t *info,
                               void *context) {
     (void)info;
@@ -194,13 +201,14 @@ static herr_t visit_attribute(hid_t group, const char *name, const H5A_info_t *i
 
 static herr_t add_group(group_reader *read, hid_t above, const char *name, const char *key);
 
+/* Add a group of an object, for H5Literate.  context: group_reader. */
 static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, void *context) {
     group_reader *read = context;
     (void)info;
     return add_group(read, group, name, plain_key(read->arena, name));
 }
 
-/* The members "000", "001", ... of a list, some of which are attributes and some groups. */
+/* Add the members "000", "001", ... of a list, each of which is an attribute or a group. */
 static herr_t add_members(group_reader *read, hid_t group) {
     int64_t length = ms_h5_read_integer(group, "array_length", read->place, read->fault);
     herr_t result = read->fault->status == MS_OK ? 0 : -1;
@@ -213,7 +221,8 @@ static herr_t add_members(group_reader *read, hid_t group) {
     return result;
 }
 
-/* Add a group as a list or as an object. */
+/* Add a group as a list, if it has the attribute array_length, or as an object, whose attributes
+ * come before its groups.  key: NULL in a list. */
 static herr_t add_group(group_reader *read, hid_t above, const char *name, const char *key) {
     hid_t group = H5Gopen2(above, name, H5P_DEFAULT);
     if (group < 0) {
@@ -244,14 +253,16 @@ void ms_tree_add_groups(ms_value *parent, const char *key, hid_t file, ms_h5_fau
 
 /* ---- tables ---- */
 
+/* The state of reading a table. */
 typedef struct tree_table {
     ms_arena *arena;
     ms_h5_fault *fault;
-    const char *name;
-    ms_value *columns;
-    hssize_t rows; /* of the columns so far; -1: none */
+    const char *name;  /* of its group */
+    ms_value *columns; /* object of the columns */
+    hssize_t rows;     /* of each column so far; -1: there is none yet */
 } tree_table;
 
+/* Read the cells of a column and add them as a list.  place: path of the column. */
 static herr_t read_column(tree_table *read, hid_t data, hid_t type, hssize_t rows,
                           const char *place) {
     hid_t memory = memory_type(type);
@@ -270,7 +281,9 @@ static herr_t read_column(tree_table *read, hid_t data, hid_t type, hssize_t row
     return result;
 }
 
-/* A column; the dimension, which stores nothing, is none. */
+/* Add a column of a table, for H5Literate. The table's dimension, which has the attribute CLASS, is
+ * skipped, and so are columns with too many rows; the number of rows of all is compared.  context:
+ * tree_table. */
 static herr_t visit_column(hid_t group, const char *name, const H5L_info_t *info, void *context) {
     tree_table *read = context;
     char place[NAME_B];

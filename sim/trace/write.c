@@ -1,5 +1,7 @@
-/* A trace of a run: its tables, texts and summary, written by a child process into a temporary file
- * that takes the trace's name when it is complete. */
+/* Writes the trace of a run (ms_trace_write_detail): tables, texts and summary. A child process
+ * writes them into a temporary file, as HDF5 crashes where memory runs out; the file takes the
+ * trace's name when it is complete. A write_ function below writes the table, or the texts, of its
+ * name; README.md describes them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,12 +14,15 @@
 
 enum { RANK_NAME_B = 32, RANK_COLUMNS_MAX = 32 };
 
+/* Storage for the rows of a table: zeros; NULL when memory runs out, which ms_h5_write_table
+ * reports. */
 static void *make_rows(ms_h5 *h5, int64_t count, size_t row_B) {
     return ms_arena_alloc(h5->scratch, (size_t)count, row_B);
 }
 
 /* ---- /streams, /mesh, /steps ---- */
 
+/* Write /streams. Ranks are those of the job here, as ms_column describes the table. */
 static void write_streams(ms_h5 *h5, const ms_dag *dag) {
     ms_trace_stream *rows = make_rows(h5, dag->stream_count, sizeof *rows);
     for (int32_t i = 0; rows != NULL && i < dag->stream_count; i++) {
@@ -29,6 +34,7 @@ static void write_streams(ms_h5 *h5, const ms_dag *dag) {
     ms_h5_write_table(h5, &MS_TABLE_STREAMS, rows, (size_t)dag->stream_count);
 }
 
+/* Write /mesh: the axes, outermost first. */
 static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
     ms_trace_axis *rows = make_rows(h5, mesh->axes, sizeof *rows);
     for (int i = 0; rows != NULL && i < mesh->axes; i++) {
@@ -37,6 +43,7 @@ static void write_mesh(ms_h5 *h5, const ms_mesh *mesh) {
     ms_h5_write_table(h5, &MS_TABLE_MESH, rows, (size_t)mesh->axes);
 }
 
+/* Write /steps. */
 static void write_steps(ms_h5 *h5, const ms_metrics *metrics) {
     ms_trace_step *rows = make_rows(h5, metrics->step_count, sizeof *rows);
     for (int i = 0; rows != NULL && i < metrics->step_count; i++) {
@@ -75,8 +82,9 @@ static const ms_column MEMORY[] = {
      IN_RANK(memory.inflight_peak)},
 };
 
-/* The columns of /ranks.  names: storage for the names of the columns of times, one for each
- * category. */
+/* The table /ranks: the columns that are read back, then GPU, times and memory.  names:
+ * [MS_TIME_COUNT] storage for the names of the columns of times.  columns: [RANK_COLUMNS_MAX]
+ * storage. */
 static ms_trace_table rank_table(char (*names)[RANK_NAME_B], ms_column *columns) {
     ms_trace_table table = MS_TABLE_RANKS;
     size_t count = table.column_count;
@@ -95,6 +103,7 @@ static ms_trace_table rank_table(char (*names)[RANK_NAME_B], ms_column *columns)
     return table;
 }
 
+/* Write /ranks: position, times and memory of each simulated rank. */
 static void write_ranks(ms_h5 *h5, const ms_result *result) {
     const ms_dag *dag = &result->dag;
     char names[MS_TIME_COUNT][RANK_NAME_B];
@@ -111,8 +120,9 @@ static void write_ranks(ms_h5 *h5, const ms_result *result) {
     ms_h5_write_table(h5, &table, rows, (size_t)dag->rank_count);
 }
 
+/* A row of /axes. */
 typedef struct axis_row {
-    int32_t rank;
+    int32_t rank; /* of the job */
     uint8_t axis;
     ms_axis_use use;
 } axis_row;
@@ -136,6 +146,7 @@ static const ms_column AXES[] = {
 static const ms_trace_table AXES_TABLE = {
     "axes", "use", "communication of a simulated rank along an axis", MS_COLUMNS(axis_row, AXES)};
 
+/* Write /axes: for each simulated rank a row for each axis along which it communicates. */
 static void write_axes(ms_h5 *h5, const ms_result *result) {
     axis_row *rows = make_rows(h5, (int64_t)result->dag.rank_count * MS_AXIS_COUNT, sizeof *rows);
     size_t count = 0;
@@ -164,6 +175,7 @@ static const ms_column TIERS[] = {
 static const ms_trace_table TIERS_TABLE = {
     "tiers", "tier", "tiers of the platform, innermost first", MS_COLUMNS(ms_tier, TIERS)};
 
+/* A row of /links. */
 typedef struct link_row {
     ms_dag_link link;
     const char *name;
@@ -185,6 +197,7 @@ static const ms_trace_table LINKS_TABLE = {
     "links", "used_link", "directed links that some transfer of the simulated ranks crosses",
     MS_COLUMNS(link_row, LINKS)};
 
+/* Write /links: load of all links that some transfer crosses. */
 static void write_links(ms_h5 *h5, const ms_result *result) {
     const ms_dag_network *network = &result->dag.network;
     const ms_timeline *timeline = &result->timeline;
@@ -208,6 +221,7 @@ static bool has_timeline(const ms_event_choice *choice, int32_t rank) {
            (choice->is_listed == NULL || choice->is_listed[rank]);
 }
 
+/* Write /memory: the timelines of the ranks that the trace holds. */
 static void write_memory(ms_h5 *h5, const ms_event_choice *choice) {
     const ms_result *result = choice->result;
     ms_vector points = {.item_B = sizeof(ms_trace_memory)};
@@ -228,6 +242,7 @@ static void write_memory(ms_h5 *h5, const ms_event_choice *choice) {
     ms_vector_release(&points);
 }
 
+/* A row of /critical_path. */
 typedef struct path_row {
     const char *category;
     double time_s;
@@ -242,6 +257,7 @@ static const ms_trace_table PATH_TABLE = {
     "critical_path", "part", "the chain of causes from the end of the step to its start",
     MS_COLUMNS(path_row, PATH)};
 
+/* Write /critical_path. Bubbles are left out, as the path has none; "exposed_tp" is named "tp". */
 static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
     path_row rows[MS_TIME_COUNT];
     size_t count = 0;
@@ -257,8 +273,8 @@ static void write_critical_path(ms_h5 *h5, const ms_metrics *metrics) {
 
 /* ---- / and /input ---- */
 
-/* Write every key with the value that the run used: a later version with other defaults can then
- * tell which of them changed. */
+/* Write /input/resolved: every key with the value that the run used. Where a later version has
+ * other defaults, the two can be compared. */
 static void write_resolved(ms_h5 *h5, hid_t input, const ms_job *job) {
     ms_buffer text = {0};
     if (ms_job_write_resolved(job, &text) != MS_OK) {
@@ -268,6 +284,7 @@ static void write_resolved(ms_h5 *h5, hid_t input, const ms_job *job) {
     ms_buffer_release(&text);
 }
 
+/* Write the attributes of the root. */
 static void write_head(ms_h5 *h5, const ms_result *result, const char *program_version) {
     const ms_job *job = result->job;
     char text[48];
@@ -280,6 +297,7 @@ static void write_head(ms_h5 *h5, const ms_result *result, const char *program_v
     ms_h5_integer(h5, h5->file, "seed", job->spec.model.moe.seed);
 }
 
+/* Write the group /input: the texts of workload, platform and others that the job has. */
 static void write_input(ms_h5 *h5, const ms_job *job) {
     const char *sources = job->spec.platform.sources_text;
     const struct {
@@ -302,7 +320,7 @@ static void write_input(ms_h5 *h5, const ms_job *job) {
     (void)H5Gclose(input);
 }
 
-/* A tree as a text of JSON. */
+/* Write a tree as a text of JSON. */
 static void write_tree(ms_h5 *h5, const char *name, const ms_value *tree) {
     ms_buffer text = {0};
     ms_value_write_json(tree, 0, &text);
@@ -325,6 +343,7 @@ bool ms_trace_is_volatile(const char *path) {
     return false;
 }
 
+/* Write /summary. */
 static void write_summary(ms_h5 *h5, const ms_result *result) {
     ms_value *summary = NULL;
     if (ms_summary_build(result, h5->scratch, &summary) == MS_OK) {
@@ -334,13 +353,14 @@ static void write_summary(ms_h5 *h5, const ms_result *result) {
     }
 }
 
-/* What the child writes. */
+/* Input of the child process. */
 typedef struct trace_contents {
     const char *path; /* of the temporary file */
     const ms_event_choice *choice;
     const char *program_version;
 } trace_contents;
 
+/* Write all parts of a trace. */
 static void write_all(ms_h5 *h5, const trace_contents *contents) {
     const ms_event_choice *choice = contents->choice;
     const ms_result *result = choice->result;
@@ -363,6 +383,7 @@ static void write_all(ms_h5 *h5, const trace_contents *contents) {
     }
 }
 
+/* Write the file, in the child process.  context: trace_contents.  cause_out: of a failure. */
 static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     const trace_contents *contents = context;
     ms_arena scratch;
@@ -380,6 +401,7 @@ static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B])
     return is_written ? MS_OK : MS_E_IO;
 }
 
+/* Write the trace to a temporary file, and rename it to `path` when it is complete. */
 static ms_status write_target(const char *path, const ms_event_choice *choice,
                               const char *program_version, ms_diag *diag) {
     static const ms_child_options HDF5 = {.library = "HDF5"};
@@ -389,8 +411,8 @@ static ms_status write_target(const char *path, const ms_event_choice *choice,
     if (status != MS_OK) {
         return status;
     }
-    /* by its descriptor: by its name the child would make the file anew after an interrupt of this
-     * process has removed it */
+    /* Opened by its descriptor: by its name, the child would make the file again after an interrupt
+     * of this process has removed it. */
     char open_file[32];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", target.file);
     trace_contents contents = {open_file, choice, program_version};

@@ -1,14 +1,16 @@
-/* Members of structs by their field tables: whether they were given, and are in range. Whether two
- * nodes are equal. */
+/* Checks structs against their field tables: whether members were given, and whether they are in
+ * range (ms_config_check, for structs that ms_config_read did not fill). Also compares two trees of
+ * nodes. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/config/fields.h"
 
-/* Whether a mapping has all keys that it cannot do without. */
 static bool are_complete(const ms_field *fields, const void *values);
 
+/* Whether a number was given: one below the minimum of its field stands for "not given". Written
+ * with ! so that NaN counts as given, and is then found to be out of range. */
 static bool is_number_given(const ms_field *field, double number) {
     bool has_minimum = field->minimum != 0 || field->maximum != 0;
     return !has_minimum || !(number < field->minimum);
@@ -39,16 +41,19 @@ bool ms_field_is_given(const ms_field *field, const void *member) {
         return *(const unsigned *)member != 0;
     case MS_FIELD_MAP:
         return are_complete(field->fields, member);
-    case MS_FIELD_BOOL:
+    case MS_FIELD_BOOL: /* every bool is a value */
         break;
     }
     return true;
 }
 
+/* The member of a struct that a field describes. */
 static const void *member_of(const ms_field *field, const void *values) {
     return (const char *)values + field->offset;
 }
 
+/* Whether a struct has all members that its table requires; ms_field_is_given calls this for nested
+ * structs. */
 static bool are_complete(const ms_field *fields, const void *values) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         if (field->is_required && !ms_field_is_given(field, member_of(field, values))) {
@@ -62,6 +67,7 @@ static bool are_texts_equal(const char *a, const char *b) {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+/* Compares recursively, child by child, in order. */
 bool ms_node_is_equal(const ms_node *a, const ms_node *b) {
     if (a == NULL || b == NULL || a->type != b->type || a->count != b->count ||
         !are_texts_equal(a->text, b->text) || a->is_quoted != b->is_quoted) {
@@ -77,21 +83,23 @@ bool ms_node_is_equal(const ms_node *a, const ms_node *b) {
     return true;
 }
 
-/* One check of a struct. */
+/* The state of one check. */
 typedef struct member_check {
     const ms_node *root;
     ms_diag *diag;
     bool has_fault;
 } member_check;
 
-static void fault(member_check *c, const ms_path *path, const char *text) {
+/* Report a fault of a member, at its key in the document where it has one. */
+static void report_fault(member_check *check, const ms_path *path, const char *text) {
     char key_path[MS_PATH_MAX];
     ms_path_text(path, key_path);
-    ms_config_fault(c->diag, ms_node_at(c->root, key_path, NULL), key_path, "%s", text);
-    c->has_fault = true;
+    ms_config_fault(check->diag, ms_node_at(check->root, key_path, NULL), key_path, "%s", text);
+    check->has_fault = true;
 }
 
-static void check_number(member_check *c, const ms_field *field, const ms_path *path,
+/* Check that a number is finite and in the range of its field. */
+static void check_number(member_check *check, const ms_field *field, const ms_path *path,
                          double number) {
     if (isfinite(number) && ms_field_has_number(field, number)) {
         return;
@@ -100,64 +108,70 @@ static void check_number(member_check *c, const ms_field *field, const ms_path *
     char text[224];
     ms_field_range(field, range, sizeof range);
     snprintf(text, sizeof text, "expected %s, got '%g'", range, number);
-    fault(c, path, text);
+    report_fault(check, path, text);
 }
 
-static void check_numbers(member_check *c, const ms_field *field, const ms_path *path,
+/* Check all numbers of a member; members of other types pass. */
+static void check_numbers(member_check *check, const ms_field *field, const ms_path *path,
                           const void *member) {
     if (field->type == MS_FIELD_INT) {
-        check_number(c, field, path, *(const int *)member);
+        check_number(check, field, path, *(const int *)member);
     } else if (field->type == MS_FIELD_NUMBER || field->type == MS_FIELD_QUANTITY) {
-        check_number(c, field, path, *(const double *)member);
+        check_number(check, field, path, *(const double *)member);
     } else if (field->type == MS_FIELD_INTS) {
         const ms_ints *list = member;
         for (size_t i = 0; i < list->count; i++) {
-            check_number(c, field, path, list->items[i]);
+            check_number(check, field, path, list->items[i]);
         }
     } else if (field->type == MS_FIELD_NUMBERS || field->type == MS_FIELD_QUANTITIES) {
         const ms_numbers *list = member;
         for (size_t i = 0; i < list->count; i++) {
-            check_number(c, field, path, list->items[i]);
+            check_number(check, field, path, list->items[i]);
         }
     }
 }
 
-static void check_words(member_check *c, const ms_field *field, const ms_path *path,
+/* Check that an enumeration is the index of a word of its field, and that flags are bits of
+ * words. */
+static void check_words(member_check *check, const ms_field *field, const ms_path *path,
                         const void *member) {
     unsigned count = 0;
     while (field->words != NULL && field->words[count] != NULL) {
         count++;
     }
     if (field->type == MS_FIELD_ENUM && *(const unsigned *)member >= count) {
-        fault(c, path, "is none of the words that this key takes");
+        report_fault(check, path, "is none of the words that this key takes");
     } else if (field->type == MS_FIELD_FLAGS && *(const unsigned *)member >> count != 0) {
-        fault(c, path, "has more than the words that this key takes");
+        report_fault(check, path, "has more than the words that this key takes");
     }
 }
 
-static void check_members(member_check *c, const ms_field *fields, const void *values,
+/* Check all members of a struct, nested structs included.  parent: key path of the struct. */
+static void check_members(member_check *check, const ms_field *fields, const void *values,
                           const ms_path *parent) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         const void *member = member_of(field, values);
         ms_path path = {.parent = parent, .key = field->key};
         if (!ms_field_is_given(field, member)) {
             bool is_needed = field->is_required || field->fallback != NULL;
+            /* an empty list of words is a value: it is also what [] gives */
             if (is_needed && field->type != MS_FIELD_WORDS && field->type != MS_FIELD_FLAGS) {
-                fault(c, &path, "this key is required, and its value says that it is not given");
+                report_fault(check, &path,
+                             "this key is required, and its value says that it is not given");
             }
         } else if (field->type == MS_FIELD_MAP) {
-            check_members(c, field->fields, member, &path);
+            check_members(check, field->fields, member, &path);
         } else {
-            check_numbers(c, field, &path, member);
-            check_words(c, field, &path, member);
+            check_numbers(check, field, &path, member);
+            check_words(check, field, &path, member);
         }
     }
 }
 
 ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
                           const ms_node *root, ms_diag *diag) {
-    member_check c = {.root = root, .diag = diag};
+    member_check check = {.root = root, .diag = diag};
     ms_path path = {.key = key_path};
-    check_members(&c, fields, values, &path);
-    return c.has_fault ? MS_E_INPUT : MS_OK;
+    check_members(&check, fields, values, &path);
+    return check.has_fault ? MS_E_INPUT : MS_OK;
 }

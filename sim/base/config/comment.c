@@ -1,19 +1,22 @@
-/* Mappings written for people who will change them: each key below a comment that says what it is.
- */
+/* Writes a mapping as YAML that people will edit: in front of each key stands a comment with the
+ * meaning, choices or range, and default of the key, from the key's row (ms_config_write_commented;
+ * `meshsim new` writes workloads so). */
 #include <ctype.h>
 #include <string.h>
 
 #include "base/config/fields.h"
 
+/* Width of a line, and of a level of indentation [characters]. */
 enum { COMMENT_COLUMNS = 110, LEVEL_COLUMNS = 2 };
 
+/* Append the blanks of a level of indentation. */
 static void add_indent(ms_buffer *out, int level) {
     for (int i = 0; i < level * LEVEL_COLUMNS; i++) {
         ms_buffer_puts(out, " ");
     }
 }
 
-/* Words on lines that begin with '#'. */
+/* Append a text as lines that begin with '#', broken at blanks. */
 static void add_comment(const char *text, int level, ms_buffer *out) {
     size_t column = 0;
     while (*text != '\0') {
@@ -33,7 +36,8 @@ static void add_comment(const char *text, int level, ms_buffer *out) {
     ms_buffer_puts(out, "\n");
 }
 
-/* "A sentence." of the words of a table. */
+/* Append a text of a table as a sentence.  before: words in front of it; "": the text gets a
+ * capital. */
 static void add_sentence(const char *before, const char *text, ms_buffer *out) {
     ms_buffer_puts(out, before);
     if (before[0] == '\0') {
@@ -43,6 +47,7 @@ static void add_sentence(const char *before, const char *text, ms_buffer *out) {
     }
 }
 
+/* Append the list of words that a function gives by index. */
 static void add_names(const char *(*name)(int index), ms_buffer *out) {
     ms_buffer_puts(out, " Choices: ");
     for (int i = 0; name(i) != NULL; i++) {
@@ -51,8 +56,7 @@ static void add_names(const char *(*name)(int index), ms_buffer *out) {
     ms_buffer_puts(out, ".");
 }
 
-/* Write the comment of a key from the key's row: its meaning, its choices or range, and its
- * default. */
+/* Append the text of a key's comment, from the key's row. */
 static void describe(const ms_field *row, ms_buffer *out) {
     char range[160];
     char words[MS_WORD_LIST_MAX];
@@ -71,14 +75,15 @@ static void describe(const ms_field *row, ms_buffer *out) {
     }
 }
 
-/* The row of a key: of the mapping's own table, or of one whose keys may stand there besides. */
+/* The row of a key: from the mapping's own table, or from the table of further keys that the
+ * mapping may have (`changes`); NULL: neither. */
 static const ms_field *row_of(const ms_field *mapping, const char *key) {
     const ms_field *row = mapping->fields == NULL ? NULL : ms_field_find(mapping->fields, key);
     const ms_field *changes = mapping->shape == NULL ? NULL : mapping->shape->changes;
     return row != NULL || changes == NULL ? row : ms_field_find(changes, key);
 }
 
-/* "key: value", each of its lines so many levels deep. */
+/* Append "key: value", on one or more lines that are all indented by `level`. */
 static void add_value(const ms_node *node, int level, ms_buffer *out) {
     ms_buffer text;
     ms_buffer_init(&text);
@@ -96,9 +101,12 @@ static void add_value(const ms_node *node, int level, ms_buffer *out) {
     ms_buffer_end_part(&text, out);
 }
 
-static void add_mapping(const ms_node *node, const ms_field *mapping, int level, ms_buffer *out) {
+/* Append the keys of a mapping, each below its comment; the keys of nested mappings too where a
+ * table describes them. */
+static void add_mapping(const ms_node *node, const ms_field *mapping_row, int level,
+                        ms_buffer *out) {
     for (const ms_node *child = node->first; child != NULL; child = child->next) {
-        const ms_field *row = row_of(mapping, child->key);
+        const ms_field *row = row_of(mapping_row, child->key);
         bool has_rows = row != NULL && row->fields != NULL && child->type == MS_NODE_MAPPING;
         if (row != NULL) {
             ms_buffer text;

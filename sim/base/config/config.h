@@ -1,12 +1,13 @@
 /**
  * @file
- * YAML and JSON documents as trees that remember where every value stands, and field tables that
- * read them into structs.
+ * Configuration files. A YAML or JSON document is read as a tree of nodes, each of which keeps its
+ * place in the file; then field tables read the tree into structs.
  *
- * A layer declares one `ms_field` table per YAML mapping, beside the struct it fills. Unknown keys,
- * repeated keys, missing required keys, wrong types, units and ranges are all found and reported
- * here, with file:line:column, key path, what was expected, what came, the nearest key, and a
- * caret. Reading goes on after a fault; the status at the end says whether anything was wrong.
+ * A field table has one row (ms_field) for each key of a YAML mapping, and is declared beside the
+ * struct that it fills. Unknown keys, repeated keys, missing required keys, wrong types, units and
+ * ranges are all found and reported here, with file:line:column, key path, expected and actual
+ * value, the nearest key, and a caret. Reading goes on after a fault, so that one run reports all
+ * faults; the status at the end is MS_E_INPUT if there was any.
  */
 #ifndef MESHSIM_CONFIG_H
 #define MESHSIM_CONFIG_H
@@ -20,7 +21,7 @@
 #include "base/status.h"
 #include "base/units.h"
 
-/** What a file is read as: its format in messages, and how large it may be. */
+/** The format of a file: its name in messages, and its maximum size. */
 typedef enum ms_file_type {
     MS_FILE_YAML, /**< at most 16 MiB */
     MS_FILE_CSV,  /**< at most 256 MiB */
@@ -28,20 +29,21 @@ typedef enum ms_file_type {
     MS_FILE_TEXT, /**< a script or a log, at most 256 MiB */
 } ms_file_type;
 
-/** What a node of a document is. */
+/** The kind of a node: one value, a list, or keys with values. */
 typedef enum ms_node_type { MS_NODE_SCALAR, MS_NODE_SEQUENCE, MS_NODE_MAPPING } ms_node_type;
 
 /** One YAML value. Aliases are expanded (bounded in depth and number), merge keys (`<<`) are
  * refused. */
 typedef struct ms_node {
     ms_node_type type;
-    const char *text;      /**< text of a scalar; NULL in other nodes */
-    bool is_quoted;        /**< scalar: in quotes, a block or several lines, so it is a string */
-    bool has_fault;        /**< the parser reported a fault in or below it */
-    const char *key;       /**< key of a child of a mapping; NULL in other nodes */
-    ms_mark key_mark;      /**< where the key stands */
-    ms_mark mark;          /**< where the value stands */
-    const char *origin;    /**< "file", "default", "--set", or what laid it below a file */
+    const char *text;   /**< text of a scalar; NULL in other nodes */
+    bool is_quoted;     /**< scalar: in quotes, a block or several lines, so it is a string */
+    bool has_fault;     /**< the parser reported a fault in the node or below it */
+    const char *key;    /**< key of a child of a mapping; NULL in other nodes */
+    ms_mark key_mark;   /**< place of the key */
+    ms_mark mark;       /**< place of the value */
+    const char *origin; /**< who gave the value: "file", "default", "--set", or the source that was
+                           laid below the file, such as "framework megatron" */
     struct ms_node *first; /**< children of a sequence or mapping */
     struct ms_node *last;  /**< newest child */
     struct ms_node *next;  /**< next sibling */
@@ -53,27 +55,28 @@ typedef struct ms_node {
  *  Returns MS_OK; MS_E_INPUT (syntax, bad UTF-8, empty, not a mapping, too large, a directory, not
  * found, several documents, cyclic or too many aliases, more than 64 levels), reported; MS_E_IO
  * when reading fails; MS_E_INTERRUPTED when a signal ends the wait for a pipe; MS_E_NOMEM. Repeated
- * keys, merge keys, keys that are no scalars, tags and NUL characters leave a tree that can be read
- * on: they are reported, marked as `has_fault` up to the root, and make ms_config_read return
- * MS_E_INPUT, so that they come in one list with the faults found there. */
+ * keys, merge keys, keys that are no scalars, tags and NUL characters do not end the parsing: they
+ * are reported and marked with `has_fault` up to the root, and ms_config_read then returns
+ * MS_E_INPUT. So the user sees them together with the faults that ms_config_read finds. */
 ms_status ms_yaml_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **root_out);
 
 /** Maximum size of a file of a type [B]. */
 size_t ms_file_limit_B(ms_file_type type);
 
-/** Read a whole file within the limit of its type.
- *  out: appended to.  Returns as ms_yaml_load, except for what is wrong with the contents. */
+/** Read a whole file within the size limit of its type.
+ *  out: the text is appended.  Returns as ms_yaml_load, except for faults of the contents. */
 ms_status ms_file_read(const char *path, ms_file_type type, ms_buffer *out, ms_diag *diag);
 
 /** Parse a text already in memory.
- *  text: [length_B] bytes, copied into `arena`; may hold any bytes.  name: stands for the file in
- * diagnostics.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load, without MS_E_IO. */
+ *  text: [length_B] bytes, copied into `arena`; may hold any bytes.  name: in place of a file's
+ * name in diagnostics.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load, but never
+ * MS_E_IO. */
 ms_status ms_yaml_parse(const char *text, size_t length_B, const char *name, ms_arena *arena,
                         ms_diag *diag, ms_node **root_out);
 
 /** The whole text of a file, borrowed. */
 typedef struct ms_text {
-    const char *name; /**< stands for the file in diagnostics */
+    const char *name; /**< in place of a file's name in diagnostics */
     const char *data; /**< [length_B] may hold any bytes */
     size_t length_B;
 } ms_text;
@@ -84,7 +87,7 @@ ms_status ms_yaml_parse_list(const ms_text *text, ms_arena *arena, ms_diag *diag
                              ms_node **root_out);
 
 /** Read and parse a file of JSON as the same kind of tree: texts are quoted scalars, numbers and
- * `true`, `false`, `null` plain ones as they stand in the file.
+ * `true`, `false`, `null` plain ones as the file has them.
  *  path: as for ms_yaml_load.  *root_out: mapping, in `arena`.  Returns as ms_yaml_load; MS_E_INPUT
  * for what is no JSON too (NaN, a comma too many, a number that is out of range, a repeated key,
  * more than 64 levels), reported with its place. */
@@ -97,44 +100,46 @@ ms_status ms_config_parse_json(const ms_text *text, ms_arena *arena, ms_diag *di
 /** Child of a mapping, NULL if there is none (or `mapping` is NULL or no mapping). */
 ms_node *ms_node_get(const ms_node *mapping, const char *key);
 
-/** The node at a dotted path below `root`, or the deepest one on the way there that exists.
+/** The node at a dotted path below `root`. Where the path does not exist, the last node on the way
+ * that does.
  *  key_path: such as "mesh.tp"; "" is the root.  is_found_out (may be NULL): whether the path
- * itself exists.  Returns NULL if `root` is NULL. */
+ * exists in full.  Returns NULL if `root` is NULL. */
 const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out);
 
-/** Put `child` at the end of a mapping's or sequence's children.  child: in no other; in a mapping
- * its `key` is set, and new there. */
+/** Put `child` at the end of a mapping's or sequence's children.  child: of no other parent; for a
+ * mapping, its `key` is set and the mapping has no such key. */
 void ms_node_append(ms_node *parent, ms_node *child);
 
 /** Copy a tree, without the siblings of `node`.  The copy is in `arena` and shares the texts.
  *  Returns NULL when memory runs out.  O(nodes). */
 ms_node *ms_node_copy(const ms_node *node, ms_arena *arena);
 
-/** Take a child out of its mapping or sequence.  child: one of parent's.  O(children). */
+/** Remove a child from its mapping or sequence.  child: one of parent's.  O(children). */
 void ms_node_remove(ms_node *parent, const ms_node *child);
 
-/** Take a key out of a mapping that may have it. */
+/** Remove a key from a mapping if the mapping has the key. */
 void ms_node_drop(ms_node *mapping, const char *key);
 
-/** Whether a value is the word null (or ~, not in quotes), which removes its key: see
- * ms_config_take_out. An empty value is an error of its key instead.  node: may be NULL. */
+/** Whether a value is the word null (or ~, not in quotes). Such a value removes its key, see
+ * ms_config_take_out; an empty value does not, and is a fault of its key.  node: may be NULL. */
 bool ms_node_takes_out(const ms_node *node);
 
-/** Apply one override `key.path=value`: the value is parsed as YAML flow text and replaces or adds
- * the key, null included (ms_config_take_out removes such keys); missing mappings on the way are
- * made; `name[2]` or `name.2` reaches an entry of a sequence. Its marks point into the override's
- * own text, shown as file "--set". Returns MS_OK; MS_E_USAGE if there is no '=' or no key,
- * MS_E_INPUT if the path runs through a scalar or the value is no YAML; MS_E_NOMEM. */
+/** Apply one override `key.path=value`. The value is parsed as YAML flow text and replaces or adds
+ * the key; null stays in the tree, until ms_config_take_out removes such keys. Missing mappings on
+ * the path are made; `name[2]` or `name.2` addresses an entry of a sequence. The new nodes are
+ * marked in the text of the override, with the file name "--set".  Returns MS_OK; MS_E_USAGE if
+ * there is no '=' or no key; MS_E_INPUT if the path leads through a scalar or the value is no
+ * YAML; MS_E_NOMEM. */
 ms_status ms_node_set(ms_node *root, const char *assignment, ms_arena *arena, ms_diag *diag);
 
-/** Lay `over` onto `base`: mappings merge key by key, all else replaces. Nodes are copied into
- * `arena`, their texts are shared.  Returns MS_OK; MS_E_NOMEM, `base` may then be half merged.
- * O(nodes of over, times keys of base). */
+/** Lay `over` onto `base`: mappings are merged key by key, and any other value of `over` replaces
+ * that of `base`. Nodes are copied into `arena`, their texts are shared.  Returns MS_OK;
+ * MS_E_NOMEM, `base` may then be merged in part.  O(nodes of over, times keys of base). */
 ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena);
 
 /** Lay `under` below `base`: keys that `base` lacks, or has with an empty value, are added with
- * their place and origin, keys that are null in `base` stay null, mappings that both have merge key
- * by key, all else of `base` stays.  Returns as ms_node_overlay. */
+ * their place and origin. Keys that are null in `base` stay null. Mappings that both have are
+ * merged key by key, and all other values of `base` stay.  Returns as ms_node_overlay. */
 ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena);
 
 /** Append the tree as YAML text that parses back to the same tree (marks and origins aside).
@@ -146,23 +151,23 @@ void ms_node_write(const ms_node *node, ms_buffer *out);
  * becomes U+FFFD.  O(length).  Source: YAML 1.1, section 5.7 (escape sequences). */
 void ms_yaml_write_quoted(const char *text, ms_buffer *out);
 
-/** What a field holds; the C type behind `offset` is named for each. */
+/** Type of a field. The comment names the C type of the member at `offset`. */
 typedef enum ms_field_type {
-    MS_FIELD_INT,      /**< int */
-    MS_FIELD_NUMBER,   /**< double, pure number; "5 %" is 0.05 */
-    MS_FIELD_QUANTITY, /**< double, in SI; unit compulsory, of `dimension` */
-    MS_FIELD_BOOL,     /**< bool: true or false */
-    MS_FIELD_STRING,   /**< const char *, in the arena */
-    MS_FIELD_ENUM,     /**< int: index into `words` */
-    MS_FIELD_NODE,     /**< const ms_node *: taken as it is, for code that reads it further */
-    MS_FIELD_MAP,  /**< a struct of its own at `offset`, read with `fields`; absent: its defaults,
-                      and  its required keys are not asked for */
-    MS_FIELD_INTS, /**< ms_ints: a sequence of integers */
+    MS_FIELD_INT,        /**< int */
+    MS_FIELD_NUMBER,     /**< double, pure number; "5 %" is 0.05 */
+    MS_FIELD_QUANTITY,   /**< double, in SI; unit compulsory, of `dimension` */
+    MS_FIELD_BOOL,       /**< bool: true or false */
+    MS_FIELD_STRING,     /**< const char *, in the arena */
+    MS_FIELD_ENUM,       /**< int: index into `words` */
+    MS_FIELD_NODE,       /**< const ms_node *: the node itself, for code that reads it further */
+    MS_FIELD_MAP,        /**< a nested struct at `offset`, read with `fields`; where the mapping is
+                            absent the struct gets its defaults, and no key of it is required */
+    MS_FIELD_INTS,       /**< ms_ints: a sequence of integers */
     MS_FIELD_NUMBERS,    /**< ms_numbers: a number, or a sequence of numbers */
     MS_FIELD_QUANTITIES, /**< ms_numbers: a quantity, or a sequence of quantities */
     MS_FIELD_WORDS,      /**< ms_words: a sequence of strings */
     MS_FIELD_FLAGS,      /**< unsigned: a sequence of some of `words`; bit i is words[i] */
-    MS_FIELD_SWITCH,     /**< int: false is 0, true is 1; where absent it may say neither */
+    MS_FIELD_SWITCH,     /**< int: false is 0, true is 1; a caller may preset -1 for "not given" */
 } ms_field_type;
 
 /** A list of integers. */
@@ -185,34 +190,35 @@ typedef struct ms_words {
 
 struct ms_field;
 
-/** One of several tables that a mapping may follow, told apart by its key `kind`. */
+/** One of several tables for a mapping; the value of the mapping's key `kind` chooses the table. */
 typedef struct ms_field_variant {
     const char *kind;
     const struct ms_field *fields;
 } ms_field_variant;
 
-/** How a value is written where its row's type does not say it all. Readers take such values apart
- * by code of their own; schemas for editors are made from this. */
+/** The forms in which a key's value may be written, where the type of its row does not say all.
+ * Code of its own reads such values; schemas for editors, completion and listings are made from
+ * this. */
 typedef struct ms_field_shape {
-    const struct ms_field *also;    /**< another way to write the value, as a row of its own */
-    const struct ms_field *each;    /**< mapping: the value of every key that the table lacks */
-    const struct ms_field *item;    /**< list: the shape of every entry, as a row */
-    const struct ms_field *changes; /**< mapping: a table of further keys that may stand in the
-                                       mapping, none of them required */
-    const char *file_key; /**< mapping: the key that has to stand there; the file it names gives the
-                             keys that are left out */
-    const char *(*name)(
-        int index); /**< STRING: the words that the text may be, by number; NULL behind the last */
-    const char *prefix; /**< STRING: the beginning of a text that is none of the words */
-    /** mapping: the table of each kind.  Returns whether there is a kind of that number. */
+    const struct ms_field *also; /**< a second form of the value, as a row; NULL: none */
+    const struct ms_field *each; /**< mapping with keys that users name, such as tiers: the row of
+                                    every key that the table lacks; NULL: there are none */
+    const struct ms_field *item; /**< list: the row of every entry */
+    const struct ms_field *changes; /**< mapping: a table of further keys that the mapping may have,
+                                       none of them required */
+    const char *file_key; /**< mapping: its key that names a file and is required; that file gives
+                             the keys that are left out */
+    const char *(*name)(int index); /**< STRING: the allowed words by index; NULL behind the last */
+    const char *prefix;             /**< STRING: how a text that is none of the words begins */
+    /** mapping: the table of each kind, by index.  Returns false behind the last kind. */
     bool (*variant)(int index, ms_field_variant *variant_out);
 } ms_field_shape;
 
-/** One key of a mapping. Tables end with a row whose `key` is NULL; its `former` may name a key
- * that is gone, which is refused with `help` as the reason. */
+/** One key of a mapping. Tables end with a row whose `key` is NULL. If that row has a `former`, it
+ * names a key that was removed, which is refused with `help` as the reason. */
 typedef struct ms_field {
     const char *key;
-    const char *former; /**< name it had before, refused with the new one; NULL: none */
+    const char *former; /**< earlier name of the key, refused with the new one; NULL: none */
     ms_field_type type;
     size_t offset;          /**< offsetof the member in the struct */
     ms_dimension dimension; /**< QUANTITY, QUANTITIES: what is measured */
@@ -228,53 +234,54 @@ typedef struct ms_field {
                     later, so that listings know its keys; NULL: none */
     const char *help;            /**< one line, lower case, with meaning (and unit) */
     const ms_field_shape *shape; /**< NULL: the type says how the value is written */
-    bool gives_rest; /**< the file that the value names gives the required keys beside it */
+    bool gives_rest; /**< the value names a file, which gives the required keys beside this key */
     bool is_choice;  /**< required, but another file, such as a framework's profile, may give it */
-    bool is_of_job;  /**< the workload's to say: a framework's profile must not have it */
-    bool is_of_family; /**< it says how models of a type are made: a profile's value holds for its
-                          own type of models alone */
-    bool needs_model;  /**< the key has no meaning beside `costs` */
+    bool is_of_job;  /**< only a workload may have the key, a framework's profile must not */
+    bool is_of_family; /**< describes how models of a type are built: a profile's value applies to
+                          models of the profile's own type only */
+    bool needs_model;  /**< the key has no meaning in a workload with `costs` in place of a model */
 } ms_field;
 
-/** A row of a table: key, text (NULL: none), type without its prefix, offset in the struct, and
- * what else the row says by the names of the members of ms_field. */
+/** A row of a table: key, help (NULL: none), type without its prefix, offset in the struct, and the
+ * other members of ms_field as designated initialisers. */
 #define MS_KEY(key_, help_, type_, offset_, ...)                                                   \
     { .key = (key_), .help = (help_), .type = MS_FIELD_##type_, .offset = (offset_), __VA_ARGS__ }
-/** Smallest and largest number that a row allows. */
+/** The smallest and the largest number that a row allows. */
 #define MS_RANGE(minimum_, maximum_) .minimum = (minimum_), .maximum = (maximum_)
 
 /** Words of a row, NULL behind the last. */
 #define MS_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/** The row of a key by its dotted path through mappings that have tables of their own
- * ("schedule.kind"); NULL: there is none. */
+/** The row of a key by its dotted path ("schedule.kind"), through mappings whose rows have tables;
+ * NULL: there is none. */
 const ms_field *ms_config_row(const ms_field *fields, const char *key_path);
 
 /** Read `mapping` into the struct at `out` by a table.
- *  mapping: a mapping node, or NULL for "all defaults" (required keys then are faults
- * without a place). key_path: dotted path of the mapping for messages, "" at the root.  out: the
- * caller's struct, members without key and fallback are left untouched.  Strings and lists live in
- * `arena`. Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_BUG if a
- * fallback does not fit its own field; MS_E_NOMEM. */
+ *  mapping: a mapping node; NULL gives all defaults, and required keys are then faults without a
+ * place.  key_path: dotted path of the mapping for messages, "" at the root.  out: the caller's
+ * struct; members whose key is absent and has no fallback stay as they are. Strings and lists are
+ * in `arena`.  Returns MS_OK; MS_E_INPUT after reporting every fault in it; MS_E_BUG if a fallback
+ * does not fit its own field; MS_E_NOMEM. */
 ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
                          void *out, ms_arena *arena, ms_diag *diag);
 
-/** Write what a struct holds as a mapping that ms_config_read reads back to the same values: keys
- * in the order of the table, without those that have their default or say that nothing was given,
- * and without mappings that lack a required key. values: a struct as ms_config_read fills it.
- * *mapping_out: in `arena`; NODE members are borrowed. Returns MS_OK; MS_E_NOMEM. */
+/** Write the members of a struct as a mapping that ms_config_read reads back to the same values:
+ * keys in the order of the table, without those that hold their default or count as not given, and
+ * without mappings that lack a required key.  values: a struct as ms_config_read fills it.
+ * *mapping_out: in `arena`; NODE members are copied (their texts shared).  Returns MS_OK;
+ * MS_E_NOMEM. */
 ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *arena,
                           ms_node **mapping_out);
 
-/** Check values that did not come through ms_config_read against a table: required ones are given,
- * numbers are in their range, words and flags are some of the table's.
- *  key_path: of the mapping, "" at the root.  root: the document the values came from, for the
+/** Check the values of a struct that ms_config_read did not fill against a table: required values
+ * are given, numbers are in range, words and flags are among the table's.
+ *  key_path: of the mapping, "" at the root.  root: the document that the values came from, for the
  * places of its keys; may be NULL.  Returns MS_OK; MS_E_INPUT, every fault reported. */
 ms_status ms_config_check(const ms_field *fields, const void *values, const char *key_path,
                           const ms_node *root, ms_diag *diag);
 
-/** Append a mapping as YAML for people who will change it: each key that a table knows stands below
- * a comment with its meaning, its choices or range and what holds without it.
+/** Append a mapping as YAML that people will edit: each key that a table knows is preceded by a
+ * comment with its meaning, its choices or range, and its default.
  *  mapping: a mapping node.  O(nodes). */
 void ms_config_write_commented(const ms_node *mapping, const ms_field *fields, ms_buffer *out);
 
@@ -283,61 +290,63 @@ void ms_config_write_commented(const ms_node *mapping, const ms_field *fields, m
 bool ms_node_is_equal(const ms_node *a, const ms_node *b);
 
 /** Remove the keys of a mapping whose value is null, also in the mappings inside it. Keys that the
- * table does not know stay, and so do those of a mapping that names a file (a row with `file_key`):
- * the reader of that file removes them after it has laid them over the file's keys.
+ * table does not know stay. So do the keys of a mapping that names a file (a row with `file_key`):
+ * the reader of that file lays them over the file's keys first, and removes the null ones then.
  *  fields: table of the mapping's keys; NULL: any key is known.  O(nodes * rows). */
 void ms_config_take_out(ms_node *mapping, const ms_field *fields);
 
-/** Put the keys of a mapping, and of those in it that have tables of their own, in the order of a
+/** Sort the keys of a mapping, and of the mappings in it that have tables, into the order of the
  * table; keys that the table does not know come last.  O(keys * rows). */
 void ms_config_arrange(ms_node *mapping, const ms_field *fields);
 
-/** Report a fault at a node's value (at its key where a mapping or list stands below it; without a
- * place when NULL) and return MS_E_INPUT. */
+/** Report a fault at a node's value, or at its key where the value is a mapping or list that begins
+ * on a later line.  node: NULL: report without a place.  Returns MS_E_INPUT. */
 ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_path,
                           const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/** The node that a row's fallback stands for.  field: with a fallback.  *node_out: in `arena`.
- * Returns MS_OK; MS_E_INPUT if it is no YAML (reported); MS_E_NOMEM. */
+/** Parse the default of a row.  field: a row with a fallback.  *node_out: in `arena`.  Returns
+ * MS_OK; MS_E_INPUT if it is no YAML (reported); MS_E_NOMEM. */
 ms_status ms_field_parse_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag,
                                   ms_node **node_out);
 
-/** What the numbers of a row may be, such as "1 to 8" or "more than 0", of quantities with units.
- * field: with a range.  out: [size], 160 hold every one. */
+/** The allowed range of a row's numbers in words, such as "1 to 8" or "more than 0", with units for
+ * quantities.  field: with a range.  out: [size], 160 hold every range. */
 void ms_field_range(const ms_field *field, char *out, size_t size);
 
-/** Append every key of a table with its value and where it came from, one per line:
- * "mesh.tp = 8  # w.yaml:12", "...  # --set", "...  # default", "...  # ORIGIN, p.yaml:3" for what
- * was laid below the file, and "key =  # not given" for an absent key without a default, or for an
- * absent mapping that has keys it cannot do without. */
+/** Append every key of a table with its value and the value's origin, one key per line: "mesh.tp =
+ * 8  # w.yaml:12", "...  # --set", "...  # default", and "...  # ORIGIN, p.yaml:3" for values that
+ * were laid below the file. "key =  # not given" is written for an absent key without a default,
+ * and for an absent mapping that has required keys. */
 void ms_config_write_effective(const ms_node *mapping, const ms_field *fields, const char *key_path,
                                ms_buffer *out);
 
-/** Append the same lines with origins that name no place: "mesh.tp = 8  # typed" for what stands in
- * `user_file` or came by --set, "...  # h100-sxm5-80gb.yaml" for another file, by its name without
- * folder, "...  # default", "...  # ORIGIN", "key =  # not given", "key =  # typed" for null.  The
- * key of a line ends at its first " =", the origin begins behind its last "  # ".  user_file: as
- * the marks of the nodes name it; NULL: none. */
+/** Append the same lines as ms_config_write_effective, but with origins that name no line or
+ * folder: "mesh.tp = 8  # typed" for values of `user_file` or of --set, "...  #
+ * h100-sxm5-80gb.yaml" for another file, by its name without folder, "...  # default", "...  #
+ * ORIGIN", "key =  # not given", "key =  # typed" for null.  The key of a line ends at its first "
+ * =", the origin begins behind its last "  # ".  user_file: its name as in the marks of the nodes;
+ * NULL: none. */
 void ms_config_write_resolved(const ms_node *mapping, const ms_field *fields, const char *user_file,
                               ms_buffer *out);
 
-/** Add the keys of a table that a mapping lacks and that have a default, with it, in mappings below
- * as well: those that a row's table, each named entry's, or that of its kind describes. Their
- * origin is "default". Mappings that have required keys are not made. mapping: nodes are added to
- * it, in `arena`.  Returns MS_OK; MS_E_INPUT (reported) if a default is no YAML; MS_E_NOMEM. O(rows
- * * keys). */
+/** Add the keys that a mapping lacks and that have a default, with their default and the origin
+ * "default". The mappings below are filled as well where a table is known: that of the row, that
+ * of entries with a name of the user's (`each`), or that of the mapping's kind (`variant`). Absent
+ * mappings that have required keys are not made.
+ *  mapping: nodes are added to it, in `arena`.  Returns MS_OK; MS_E_INPUT (reported) if a default
+ * is no YAML; MS_E_NOMEM.  O(rows * keys). */
 ms_status ms_config_fill(ms_node *mapping, const ms_field *fields, ms_arena *arena, ms_diag *diag);
 
-/** Append for every key below a mapping the comment that stands behind it in its file, one key per
- * line: "platform.gpu.peak: dense tensor peak. Source: data sheet". Lines below that hold nothing
- * but a comment, not at their beginning, go on with it. A value that no file gives has its origin
- * in brackets, one without a comment no line. key_path: of the mapping.  out: appended to; check
- * `failed`.  O(keys * bytes of a file). */
+/** Append for every key below a mapping the comment behind the key in its file, one key per line:
+ * "platform.gpu.peak: dense tensor peak. Source: data sheet". Lines below the key that are only an
+ * indented comment continue the key's comment. A value that no file gives has its origin in
+ * brackets instead; a key without a comment has no line.
+ *  key_path: of the mapping.  out: appended to; check `failed`.  O(keys * bytes of a file). */
 void ms_config_write_sources(const ms_node *mapping, const char *key_path, ms_buffer *out);
 
-/** Append every key that a table knows, one per line, with its default, what it takes and what it
- * says: "batch.micro = 1  # count, 1 to 1000000: sequences per microbatch and replica"; nothing
- * stands for the default of a key without one. Mappings have a line before those of their keys. */
+/** Append every key of a table, one per line, with its default, allowed values and help:
+ * "batch.micro = 1  # count, 1 to 1000000: sequences per microbatch and replica". The default is
+ * left empty for a key without one. The line of a mapping precedes those of its keys. */
 void ms_config_write_keys(const ms_field *fields, const char *key_path, ms_buffer *out);
 
 #endif

@@ -1,3 +1,5 @@
+/* Splits CSV texts into lines and cells (csv_cells.h), for files of placements, measured kernels
+ * and schedules. Lines and cells are spans of the text; nothing is copied. */
 #include "base/config/csv_cells.h"
 
 #include <ctype.h>
@@ -5,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char MARK[] = "\xEF\xBB\xBF";
+static const char MARK[] = "\xEF\xBB\xBF"; /* byte order mark of UTF-8 */
 
 ms_span ms_cells_body(const char *text, size_t length_B) {
     size_t skipped = sizeof MARK - 1;
@@ -23,10 +25,12 @@ ms_span ms_span_trim(ms_span text) {
     return text;
 }
 
+/* The first character `what` in a text; NULL: the text lacks it. */
 static const char *find(const char *from, const char *to, char what) {
     return from < to ? memchr(from, what, (size_t)(to - from)) : NULL;
 }
 
+/* Splits the body at its next line feed, and takes a carriage return off the line. */
 bool ms_cells_take_line(ms_span *body, ms_span *line_out) {
     if (body->from == body->to) {
         return false;
@@ -38,13 +42,14 @@ bool ms_cells_take_line(ms_span *body, ms_span *line_out) {
         line.to--;
     }
     if (line.from == line.to) {
-        line.from = NULL; /* no cell */
+        line.from = NULL; /* an empty line has no cell, see ms_cells_take */
     }
     *line_out = line;
     return true;
 }
 
-/* The quote that ends a cell whose opening quote stands before `at`; NULL if there is none. */
+/* The quote that ends a quoted cell; NULL if there is none. Doubled quotes belong to the cell.  at:
+ * behind the opening quote. */
 static const char *find_closing(const char *at, const char *to) {
     const char *quote = find(at, to, '"');
     while (quote != NULL && quote + 1 < to && quote[1] == '"') {
@@ -53,6 +58,8 @@ static const char *find_closing(const char *at, const char *to) {
     return quote;
 }
 
+/* line->from is NULL where no further cell follows; a line that ends in a comma leaves an empty
+ * span that is not NULL, so that its last, empty cell is found. */
 bool ms_cells_take(ms_span *line, ms_cell *cell_out) {
     if (line->from == NULL) {
         return false;
@@ -63,6 +70,7 @@ bool ms_cells_take(ms_span *line, ms_cell *cell_out) {
     }
     bool is_quoted = at < line->to && *at == '"';
     const char *closing = is_quoted ? find_closing(at + 1, line->to) : NULL;
+    /* the comma that ends the cell; a quote that does not close takes in the rest of the line */
     const char *comma =
         is_quoted && closing == NULL ? NULL : find(is_quoted ? closing : line->from, line->to, ',');
     ms_span whole = {line->from, comma == NULL ? line->to : comma};

@@ -1,8 +1,9 @@
 /**
  * @file
- * CSV texts, cell by cell: lines with LF or CR LF ends, a byte order mark at the start, blanks and
- * quotes around cells (RFC 4180), as spreadsheets write them. A cell does not run over several
- * lines, and a doubled quote in a cell stays doubled: no file that is read here needs either.
+ * Reads CSV texts cell by cell, as spreadsheets write them (RFC 4180): lines that end in LF or CR
+ * LF, a byte order mark at the start, blanks and quotes around cells. Two things of the RFC are not
+ * supported, as no file that is read here needs them: a cell on several lines, and a doubled quote
+ * for a quote in a cell (it stays doubled).
  */
 #ifndef MESHSIM_CELLS_H
 #define MESHSIM_CELLS_H
@@ -12,7 +13,7 @@
 
 #include "base/diag.h"
 
-/** Text from `from` to before `to`. */
+/** A part of a text: from `from` to before `to`. */
 typedef struct ms_span {
     const char *from;
     const char *to;
@@ -20,46 +21,48 @@ typedef struct ms_span {
 
 /** One cell of a line. */
 typedef struct ms_cell {
-    ms_span place;     /**< as it stands, quotes included, without blanks around it */
+    ms_span place;     /**< the cell as written, quotes included, without blanks around it */
     ms_span text;      /**< without quotes and blanks */
     const char *fault; /**< what is wrong with its quotes ("has ..."); NULL: nothing */
 } ms_cell;
 
-/** A text without the byte order mark that may stand at its start. */
+/** The text behind a byte order mark, or the whole text if it has none. */
 ms_span ms_cells_body(const char *text, size_t length_B);
 
 /** The text without blanks around it. */
 ms_span ms_span_trim(ms_span text);
 
-/** Take the next line off a body, without its end.  Returns false at the end of the body. */
+/** Get the next line of a body, without its end, and shorten the body by the line.  Returns false
+ * at the end of the body. */
 bool ms_cells_take_line(ms_span *body, ms_span *line_out);
 
-/** Take the next cell off a line, up to a comma that stands in no quotes. A line without any
- * character has no cell, a line that ends in a comma has an empty one behind it.
+/** Get the next cell of a line, up to a comma that is not in quotes, and shorten the line by the
+ * cell. An empty line has no cell; a line that ends in a comma has an empty cell behind it.
  *  Returns false behind the last cell. */
 bool ms_cells_take(ms_span *line, ms_cell *cell_out);
 
-/** A CSV file while its lines are read. */
+/** The state of reading a CSV file line by line. */
 typedef struct ms_csv_file {
-    const char *path; /**< borrowed, as the text and `diag` */
+    const char *path; /**< name in diagnostics; path, text and `diag` are borrowed */
     ms_span body;     /**< the whole text */
     ms_span rest;     /**< the lines that are still to be read */
-    int line;         /**< the line under way, from 1; 0: the file as a whole */
+    int line;         /**< the current line, from 1; faults are reported at it; 0: the whole file */
     ms_diag *diag;
     ms_status status; /**< MS_E_INPUT once a fault was reported */
 } ms_csv_file;
 
-/** Begin to read a file's text. A text with a NUL character is refused, and has no line to read.
- * path, diag of *file: set before. */
+/** Start reading a text. A text with a NUL character is reported, and has then no line to read.
+ * file: its path and diag are set by the caller before. */
 void ms_csv_file_begin(ms_csv_file *file, const char *text, size_t length_B);
 
-/** Report a fault at the line under way. */
+/** Report a fault at the current line, and set the status to MS_E_INPUT. */
 void ms_csv_file_fault(ms_csv_file *file, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Go to the next line with cells; blank lines and lines that begin with '#' have none.
- *  cells: [most + 1], those beyond the line's are empty.
- *  Returns how many cells the line has, at most most + 1; 0 behind the last line. */
+/** Go to the next line with cells; blank lines and lines that begin with '#' are skipped.
+ *  cells: [most + 1]; those that the line does not have are zero.
+ *  Returns how many cells the line has, at most most + 1, which shows that there are too many; 0
+ * behind the last line. */
 int ms_csv_file_next(ms_csv_file *file, ms_cell *cells, int most);
 
 #endif

@@ -1,24 +1,25 @@
-/* `check --effective` and the resolved inputs of a trace: every key with its value and where it
- * came from. A trace names no place of a file, so that equal runs in different folders have equal
- * traces. */
+/* Lists every key with its value and the value's origin: for `check --effective`, and as the
+ * resolved inputs that a trace stores. The latter name no folder and no line of a file, so that
+ * equal runs in different folders have equal traces. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/config/fields.h"
 
-/* How lines are written. */
+/* The form of the lines. */
 typedef struct line_style {
     bool is_resolved;      /* origins are words, see ms_config_write_resolved */
     const char *user_file; /* is_resolved: the file whose keys the user typed; NULL: none */
 } line_style;
 
+/* The name of a file without its folder. */
 static const char *name_behind_slash(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash == NULL ? path : slash + 1;
 }
 
-/* Append the origin of a value without any folder: "typed", the name of a file, or the origin's
- * words. */
+/* Append the origin of a value without any folder: "typed", the name of a file, or the origin's own
+ * words, such as "framework megatron". */
 static void add_origin_words(const ms_node *node, const line_style *style, ms_buffer *out) {
     const char *file = node->mark.file;
     const char *space = strchr(node->origin, ' ');
@@ -37,6 +38,8 @@ static void add_origin_words(const ms_node *node, const line_style *style, ms_bu
     }
 }
 
+/* Append the origin of a value, in resolved style by add_origin_words, else with file and line
+ * where it has a place. */
 static void add_origin(const ms_node *node, const line_style *style, ms_buffer *out) {
     if (style->is_resolved) {
         add_origin_words(node, style, out);
@@ -52,12 +55,13 @@ static void add_origin(const ms_node *node, const line_style *style, ms_buffer *
                      node->mark.file, node->mark.line);
 }
 
-/* A value on one line: scalars as written, lists and mappings in flow style. */
+/* Append a value on one line: a scalar as in a file, a list or mapping in flow style. */
 static void add_value(const ms_node *node, ms_buffer *out) {
     if (node->type == MS_NODE_SCALAR) {
         ms_buffer one;
         ms_buffer_init(&one);
         ms_node_write(node, &one);
+        /* without the line feed at its end */
         ms_buffer_add(out, ms_buffer_text(&one), one.length == 0 ? 0 : one.length - 1);
         ms_buffer_end_part(&one, out);
         return;
@@ -75,6 +79,8 @@ static void add_value(const ms_node *node, ms_buffer *out) {
     ms_buffer_puts(out, is_mapping ? "}" : "]");
 }
 
+/* Append "KEY = VALUE  # ORIGIN". In resolved style a null has no value, because it means that the
+ * key was removed. */
 static void add_line(const char *key_path, const ms_node *node, const line_style *style,
                      ms_buffer *out) {
     ms_buffer_printf(out, "%s =", key_path);
@@ -85,7 +91,7 @@ static void add_line(const char *key_path, const ms_node *node, const line_style
     add_origin(node, style, out);
 }
 
-/* Keys of a tree that no table describes here: one line for each of its scalars and lists. */
+/* Append the keys of a tree that no table describes: one line for each of its scalars and lists. */
 static void add_tree(const ms_path *path, const ms_node *node, const line_style *style,
                      ms_buffer *out) {
     char text[MS_PATH_MAX];
@@ -111,6 +117,8 @@ bool ms_field_has_required(const ms_field *fields) {
     return false;
 }
 
+/* Append a key that the document lacks: the defaults of a mapping without required keys, the key's
+ * default, or "not given". */
 static void add_absent(const ms_field *field, const ms_path *path, const line_style *style,
                        ms_buffer *out) {
     char text[MS_PATH_MAX];
@@ -136,6 +144,7 @@ static void add_others(const ms_node *mapping, const ms_field *fields, const ms_
     }
 }
 
+/* Append the keys of a mapping in the order of its table.  mapping: NULL: all keys are absent. */
 static void add_table(const ms_node *mapping, const ms_field *fields, const ms_path *path,
                       const line_style *style, ms_buffer *out) {
     for (const ms_field *field = fields; field->key != NULL; field++) {

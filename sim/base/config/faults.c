@@ -1,4 +1,5 @@
-/* Faults of values: where they stand, under which key path. */
+/* Reports faults of values with their place and key path, and writes key paths as text (fields.h,
+ * config.h). */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -6,6 +7,8 @@
 
 enum { MESSAGE_MAX = 1536 };
 
+/* The list is linked from its end, so the parts are collected first. The first part is the caller's
+ * own text and is not shortened. */
 const char *ms_path_text(const ms_path *path, char *out) {
     const ms_path *parts[MS_DEPTH_LIMIT * 2];
     size_t count = 0;
@@ -31,6 +34,7 @@ const char *ms_path_text(const ms_path *path, char *out) {
     return out;
 }
 
+/* Format a message and report it at a mark. */
 static void report(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
                    va_list args) {
     char message[MESSAGE_MAX];

@@ -1,9 +1,12 @@
-/* Field tables: reading a mapping into a struct and reporting every fault in it. */
+/* Reads mappings into structs by field tables (ms_config_read) and reports every fault: keys that
+ * are unknown, missing or have a former name, and, by values.c, wrong values. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/config/fields.h"
 
+/* KEY_LIST_MAX: size of a list of keys in a message [B]. MISSPELT_MAX: keys of a mapping that are
+ * searched for a misspelt one, which bounds the time in mappings with very many keys. */
 enum { KEY_LIST_MAX = 600, MISSPELT_MAX = 200 };
 
 const ms_field *ms_field_find(const ms_field *fields, const char *key) {
@@ -26,6 +29,7 @@ const ms_field *ms_config_row(const ms_field *fields, const char *key_path) {
     return NULL;
 }
 
+/* The key of a table that a misspelt key is nearest to; NULL: none is near. */
 static const char *nearest_key(const ms_field *fields, const char *key) {
     const char *best = NULL;
     for (const ms_field *field = fields; field->key != NULL; field++) {
@@ -48,6 +52,7 @@ static const ms_field *find_owner(const ms_field *fields, const char *key) {
     return NULL;
 }
 
+/* Write the keys of a table, separated by commas.  out: [KEY_LIST_MAX]. */
 static void list_keys(const ms_field *fields, char *out) {
     size_t length = 0;
     out[0] = '\0';
@@ -57,8 +62,8 @@ static void list_keys(const ms_field *fields, char *out) {
     }
 }
 
-/* The field that had this name before, or the row that ends the table where the key is gone; NULL:
- * none. */
+/* The row whose key had the name `key` before; the row that ends the table if that key was removed;
+ * NULL: neither. */
 static const ms_field *find_former(const ms_field *fields, const char *key) {
     for (const ms_field *field = fields;; field++) {
         if (field->former != NULL && strcmp(field->former, key) == 0) {
@@ -70,6 +75,9 @@ static const ms_field *find_former(const ms_field *fields, const char *key) {
     }
 }
 
+/* Report a key that the table does not know: with its new name, with the reason why it was removed,
+ * with the nearest key, or with a list of all keys. The nearest key is searched only if the message
+ * will be printed, since that takes O(rows) comparisons. */
 static void report_unknown(ms_reading *reading, const ms_field *fields, const ms_node *child,
                            const ms_path *path) {
     const ms_field *renamed = find_former(fields, child->key);
@@ -100,7 +108,8 @@ static void report_unknown(ms_reading *reading, const ms_field *fields, const ms
     ms_reading_fault(reading, &child->key_mark, path, "unknown key; the keys here are %s", keys);
 }
 
-/* Whether an unknown key was probably meant to be this one, so that one slip makes one fault. */
+/* Whether the mapping has an unknown key that was probably meant to be `key`. The required key is
+ * not reported as missing then, so that one slip makes one message. */
 static bool is_misspelt(const ms_node *mapping, const ms_field *fields, const char *key) {
     const ms_node *child = mapping->first;
     for (int i = 0; child != NULL && i < MISSPELT_MAX; i++, child = child->next) {
@@ -114,6 +123,8 @@ static bool is_misspelt(const ms_node *mapping, const ms_field *fields, const ch
     return false;
 }
 
+/* Report a required key that is absent, at its mapping; without a place where the mapping is
+ * absent. */
 static void report_missing(ms_reading *reading, const ms_node *mapping, const ms_field *field,
                            const ms_path *path) {
     const ms_mark *mark = mapping == NULL ? NULL : ms_node_place(mapping);
@@ -127,7 +138,7 @@ static void report_missing(ms_reading *reading, const ms_node *mapping, const ms
 ms_status ms_field_parse_fallback(const ms_field *field, ms_arena *arena, ms_diag *diag,
                                   ms_node **node_out) {
     const char *text = field->fallback;
-    if (text[0] == '[' || text[0] == '{') {
+    if (text[0] == '[' || text[0] == '{') { /* a list or mapping; other defaults are scalars */
         ms_yaml_input input = {.origin = "default"};
         ms_status status =
             ms_source_init(&input.source, "default", text, strlen(text), arena, diag);
@@ -138,21 +149,24 @@ ms_status ms_field_parse_fallback(const ms_field *field, ms_arena *arena, ms_dia
         return MS_E_NOMEM;
     }
     *node = (ms_node){.type = MS_NODE_SCALAR, .text = text, .origin = "default"};
-    node->is_quoted = text[0] == '\0'; /* an empty text, not nothing */
+    node->is_quoted = text[0] == '\0'; /* an empty text, not an absent value */
     *node_out = node;
     return MS_OK;
 }
 
-/* A mapping to be read: its table, and where it goes. */
+/* Where a mapping is read to. */
 typedef struct target {
-    const ms_field *fields;
-    const ms_path *path;
-    char *out;
-    bool asks_required;
+    const ms_field *fields; /* table of the mapping */
+    const ms_path *path;    /* key path of the mapping */
+    char *out;              /* the struct */
+    bool asks_required;     /* missing required keys are faults */
 } target;
 
 static void read_mapping(ms_reading *reading, const ms_node *mapping, const target *to);
 
+/* Read a nested mapping of a MAP field.  child: NULL where the key is absent: all defaults then,
+ * and no key of the mapping is required.  to: target of the mapping that has the field, but with
+ * the path of the nested mapping. */
 static void read_map(ms_reading *reading, const ms_node *child, const ms_field *field,
                      const target *to) {
     target below = {field->fields, to->path, to->out + field->offset, child != NULL};
@@ -166,6 +180,7 @@ static void read_map(ms_reading *reading, const ms_node *child, const ms_field *
     read_mapping(reading, child, &below);
 }
 
+/* Read the value of a key that the mapping has.  to: target of the mapping. */
 static void read_present(ms_reading *reading, const ms_node *child, const ms_field *field,
                          const target *to) {
     ms_path path = {.parent = to->path, .key = field->key};
@@ -189,6 +204,8 @@ void ms_field_read_fallback(ms_reading *reading, const ms_field *field, const ms
     reading->has_bad_table = reading->has_bad_table || own.has_fault || status == MS_E_INPUT;
 }
 
+/* Treat a key that the mapping lacks: report it if it is required, and store its default. mapping:
+ * NULL where the mapping itself is absent.  to: target of the mapping. */
 static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_field *field,
                         const target *to) {
     ms_path path = {.parent = to->path, .key = field->key};
@@ -204,8 +221,8 @@ static void read_absent(ms_reading *reading, const ms_node *mapping, const ms_fi
     }
 }
 
-/* Read the keys in the order of the file, so that faults are reported in that order; then treat the
- * absent keys. */
+/* Read the keys of a mapping in the order of the file, so that faults are reported in that order;
+ * then treat the absent keys.  mapping: NULL: all keys are absent. */
 static void read_mapping(ms_reading *reading, const ms_node *mapping, const target *to) {
     const ms_node *child = mapping == NULL ? NULL : mapping->first;
     reading->has_fault = reading->has_fault || (mapping != NULL && mapping->has_fault);
@@ -214,7 +231,7 @@ static void read_mapping(ms_reading *reading, const ms_node *mapping, const targ
         if (field == NULL) {
             ms_path path = {.parent = to->path, .key = child->key};
             report_unknown(reading, to->fields, child, &path);
-        } else if (ms_node_get(mapping, child->key) == child) { /* the first, if it is repeated */
+        } else if (ms_node_get(mapping, child->key) == child) { /* a repeated key: only the first */
             read_present(reading, child, field, to);
         }
     }
@@ -225,6 +242,8 @@ static void read_mapping(ms_reading *reading, const ms_node *mapping, const targ
     }
 }
 
+/* All faults are reported while the mapping is read; the status is derived from the flags of the
+ * reading at the end. */
 ms_status ms_config_read(const ms_node *mapping, const ms_field *fields, const char *key_path,
                          void *out, ms_arena *arena, ms_diag *diag) {
     ms_reading reading = {.arena = arena, .diag = diag};

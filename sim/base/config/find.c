@@ -1,4 +1,4 @@
-/* Files named by a path or by a bare name. */
+/* Finds files by a path or by a bare name in a list of folders (find.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +17,12 @@ static size_t stem_B(const char *name) {
 /* Whether two names lead to the same folder. A folder that does not exist equals only its own name.
  */
 static bool is_same_folder(const char *a, const char *b) {
-    struct stat at_a;
-    struct stat at_b;
-    if (stat(a, &at_a) != 0 || stat(b, &at_b) != 0) {
+    struct stat facts_a;
+    struct stat facts_b;
+    if (stat(a, &facts_a) != 0 || stat(b, &facts_b) != 0) {
         return strcmp(a, b) == 0;
     }
-    return at_a.st_dev == at_b.st_dev && at_a.st_ino == at_b.st_ino;
+    return facts_a.st_dev == facts_b.st_dev && facts_a.st_ino == facts_b.st_ino;
 }
 
 ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *arena,
@@ -45,7 +45,8 @@ ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *are
     return MS_OK;
 }
 
-/* The first folder's file; *looked_out lists those tried. */
+/* Find the file in the first folder that has it.  *looked_out: extended by each path that was
+ * tried. */
 static ms_status look_through(const char *name, const ms_file_search *search, ms_arena *arena,
                               const char **path_out, const char **looked_out) {
     const char *const *folder = search->folders;
@@ -75,7 +76,7 @@ const char *ms_find_whole_path(const char *name, ms_arena *arena) {
         ms_failure_note_file(name, errno);
     }
     const char *copy = ms_arena_strdup(arena, path == NULL ? name : path);
-    (free)(path); /* realpath's own */
+    (free)(path); /* allocated by realpath */
     return copy;
 }
 

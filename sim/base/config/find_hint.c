@@ -1,4 +1,5 @@
-/* Names of the files that a search could have meant, and of all that it could find. */
+/* Names of the files that ms_find_yaml could find: the nearest to a name that was not found, and
+ * the list of all (find.h). Files are compared by their names without ".yaml". */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,8 @@ static const char *stem_of(ms_arena *arena, const char *file) {
     return is_yaml ? ms_arena_strndup(arena, file, (size_t)(dot - file)) : file;
 }
 
-/* Add the names of a folder's YAML files without their endings; none of a folder that cannot be
- * read. */
+/* Add the names of a folder's YAML files without ".yaml". A folder that cannot be read adds
+ * none. */
 static void add_stems(const char *folder, ms_arena *arena, ms_vector *stems) {
     ms_vector names;
     ms_vector_init(&names, sizeof(const char *));
@@ -34,7 +35,7 @@ static int by_name(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-/* Add the names of all folders of a search, in the order of the alphabet. */
+/* Add the names of all folders of a search, in alphabetical order. */
 static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vector *stems) {
     for (size_t i = 0; search->folders != NULL && search->folders[i] != NULL; i++) {
         add_stems(ms_arena_printf(arena, "%s/%s", search->folders[i], search->subfolder), arena,
@@ -45,13 +46,15 @@ static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vect
     }
 }
 
+/* Compares the name without folder and ending: with the files of its own folder if it is a path,
+ * else with those of all folders of the search. */
 const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena) {
     const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
     const char *folder = ms_arena_strndup(arena, name, (size_t)(base - name));
     const char *stem = stem_of(arena, base);
     ms_vector stems;
     ms_vector_init(&stems, sizeof(const char *));
-    if (slash != NULL) {
+    if (slash != NULL) { /* a path: a misspelt name is in the same folder */
         add_stems(folder, arena, &stems);
     } else {
         add_all_stems(search, arena, &stems);
@@ -66,6 +69,8 @@ const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms
     return hint == NULL ? "" : hint;
 }
 
+/* A name that several folders have is listed once; the names are sorted, so equal ones are
+ * neighbours. */
 const char *ms_find_yaml_names(const ms_file_search *search, ms_arena *arena) {
     ms_vector stems;
     ms_buffer names;

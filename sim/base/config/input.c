@@ -1,4 +1,5 @@
-/* Kinds of input files. */
+/* Recognises the kind of an input file (input.h): each kind has a list of keys that files of no
+ * other kind have, and a document is of the first kind of which it has two. */
 #include "base/config/internal.h"
 
 #include <errno.h>
@@ -8,7 +9,7 @@
 
 enum { KEYS_MAX = 8, TEXT_SIZE = 512 };
 
-/* A kind by keys that stand in files of no other kind. */
+/* A kind, and keys by which a document of the kind is recognised. */
 typedef struct kind_row {
     ms_input_kind kind;
     const char *keys[KEYS_MAX];
@@ -25,7 +26,7 @@ static const kind_row KINDS[] = {
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
 
-/* Keys of a kind that a document has. */
+/* How many of a kind's keys a document has. */
 static int count_keys(const ms_node *root, const kind_row *row) {
     int count = 0;
     for (int i = 0; i < KEYS_MAX && row->keys[i] != NULL; i++) {
@@ -34,7 +35,8 @@ static int count_keys(const ms_node *root, const kind_row *row) {
     return count;
 }
 
-/* Two keys make a kind, of a result, which has some keys of workloads, one. */
+/* The kind of a document: the first row of KINDS of which it has two keys. One key of a result is
+ * enough, because a result has keys of workloads as well; for this its row is the first. */
 static ms_input_kind kind_of_root(const ms_node *root) {
     for (int i = 0; i < KIND_COUNT; i++) {
         if (count_keys(root, &KINDS[i]) >= (KINDS[i].kind == MS_INPUT_RESULT ? 1 : 2)) {
@@ -44,6 +46,7 @@ static ms_input_kind kind_of_root(const ms_node *root) {
     return MS_INPUT_UNKNOWN;
 }
 
+/* How many keys of a kind a document has; 0 for kinds without keys. */
 static int count_keys_of(const ms_node *root, ms_input_kind kind) {
     for (int i = 0; i < KIND_COUNT; i++) {
         if (KINDS[i].kind == kind) {
@@ -56,6 +59,8 @@ static int count_keys_of(const ms_node *root, ms_input_kind kind) {
 ms_status ms_input_expect(const ms_node *root, ms_input_kind wanted, const char *path,
                           ms_diag *diag) {
     ms_input_kind kind = kind_of_root(root);
+    /* a document with keys of several kinds may be of the wanted one; its reader finds the
+     * faults */
     bool is_mixed = kind != MS_INPUT_RESULT && count_keys_of(root, wanted) >= 2;
     if (kind == MS_INPUT_UNKNOWN || kind == wanted || is_mixed) {
         return MS_OK;
@@ -66,6 +71,8 @@ ms_status ms_input_expect(const ms_node *root, ms_input_kind wanted, const char 
                       ms_input_explain(kind, wanted, path, text, sizeof text));
 }
 
+/* The kind of a YAML file by its keys, without messages; MS_INPUT_UNKNOWN if it cannot be
+ * parsed. */
 static ms_input_kind kind_of_document(const char *path) {
     ms_arena arena;
     ms_diag silent;
@@ -78,6 +85,8 @@ static ms_input_kind kind_of_document(const char *path) {
     return kind;
 }
 
+/* Only regular files are opened: reading a pipe would take its contents from the command that needs
+ * them. */
 ms_input_kind ms_input_kind_of(const char *path) {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;

@@ -1,4 +1,5 @@
-/* What kinds of input files are called, and which command takes them. */
+/* Names of the kinds of input files, and the hint which command takes a file of a kind
+ * (input.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ const char *ms_input_noun(ms_input_kind kind) {
     return NOUNS[kind];
 }
 
+/* The text is: noun, `before`, path, `after`; the last three name a command for the file. */
 char *ms_input_explain(ms_input_kind kind, ms_input_kind wanted, const char *path, char *text_out,
                        size_t size) {
     const char *before = "";

@@ -1,6 +1,7 @@
-/* JSON text to nodes, by jansson, which says what is JSON and what its values are. It keeps no
- * places of values, so a cursor goes through the text, known to be JSON by then, beside its tree,
- * whose objects have their keys in the order of the text. The only file that includes jansson.h. */
+/* Builds a tree of nodes (config.h) from JSON text. jansson parses the text and decides what is
+ * valid JSON. It does not record the places of values, so a cursor walks through the valid text in
+ * step with jansson's tree, whose objects keep their keys in the order of the text. The only file
+ * that includes jansson.h. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,90 +11,97 @@
 #include "base/failure.h"
 #include "base/text.h"
 
-/* The position in the text that belongs to the node being built. */
+/* The position in the text up to which nodes have been built. */
 typedef struct text_cursor {
     const ms_source *source;
-    size_t at_B, at_characters;
+    size_t at_B, at_characters; /* the position, in bytes and in characters */
     ms_arena *arena;
     ms_diag *diag;
-    size_t nodes; /* made so far */
+    size_t nodes; /* nodes made so far */
 } text_cursor;
 
-/* ---- the text beside the tree ---- */
+/* ---- moving through the text ---- */
 
-static void advance(text_cursor *c) {
+/* Move the cursor to the next character. */
+static void advance(text_cursor *cursor) {
     do {
-        c->at_B++;
-    } while (ms_text_goes_on(c->source->text[c->at_B]));
-    c->at_characters++;
+        cursor->at_B++;
+    } while (ms_text_goes_on(cursor->source->text[cursor->at_B]));
+    cursor->at_characters++;
 }
 
-/* To the next token, past what only separates. */
-static void skip_separators(text_cursor *c) {
-    while (c->at_B < c->source->length_B && strchr(" \t\r\n,:", c->source->text[c->at_B]) != NULL) {
-        advance(c);
+/* Move the cursor past blanks, commas and colons, to the next token. */
+static void skip_separators(text_cursor *cursor) {
+    while (cursor->at_B < cursor->source->length_B &&
+           strchr(" \t\r\n,:", cursor->source->text[cursor->at_B]) != NULL) {
+        advance(cursor);
     }
 }
 
-static void skip_string(text_cursor *c) {
-    advance(c);
-    while (c->at_B < c->source->length_B && c->source->text[c->at_B] != '"') {
-        bool is_escape = c->source->text[c->at_B] == '\\';
-        advance(c);
+/* Move the cursor from a quote to behind the closing quote; escaped quotes do not close. */
+static void skip_string(text_cursor *cursor) {
+    advance(cursor);
+    while (cursor->at_B < cursor->source->length_B && cursor->source->text[cursor->at_B] != '"') {
+        bool is_escape = cursor->source->text[cursor->at_B] == '\\';
+        advance(cursor);
         if (is_escape) {
-            advance(c);
+            advance(cursor);
         }
     }
-    advance(c);
+    advance(cursor);
 }
 
-/* Take the token that begins at the cursor, and return its place; the cursor ends behind the token.
- * A bracket is a token of its own. */
-static ms_mark take_token(text_cursor *c, size_t *from_B_out) {
-    skip_separators(c);
-    size_t from = c->at_characters;
-    char first = c->source->text[c->at_B];
-    *from_B_out = c->at_B;
+/* Move the cursor to behind the next token: a string, a bracket, a number or a word.  *from_B_out:
+ * where the token begins [B].  Returns its mark. */
+static ms_mark next_token(text_cursor *cursor, size_t *from_B_out) {
+    skip_separators(cursor);
+    size_t from = cursor->at_characters;
+    char first = cursor->source->text[cursor->at_B];
+    *from_B_out = cursor->at_B;
     if (first == '"') {
-        skip_string(c);
+        skip_string(cursor);
     } else if (strchr("{}[]", first) != NULL) {
-        advance(c);
+        advance(cursor);
     } else {
-        while (c->at_B < c->source->length_B &&
-               strchr(" \t\r\n,:{}[]\"", c->source->text[c->at_B]) == NULL) {
-            advance(c);
+        while (cursor->at_B < cursor->source->length_B &&
+               strchr(" \t\r\n,:{}[]\"", cursor->source->text[cursor->at_B]) == NULL) {
+            advance(cursor);
         }
     }
-    return ms_source_mark(c->source, from, c->at_characters);
+    return ms_source_mark(cursor->source, from, cursor->at_characters);
 }
 
 /* ---- nodes ---- */
 
-static ms_status fail(const text_cursor *c, const ms_mark *mark, const char *text) {
-    return ms_diag_at(c->diag, mark, NULL, "%s", text);
+/* Report a fault at a mark. Returns MS_E_INPUT. */
+static ms_status fail(const text_cursor *cursor, const ms_mark *mark, const char *text) {
+    return ms_diag_at(cursor->diag, mark, NULL, "%s", text);
 }
 
-static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out);
+static ms_status build(text_cursor *cursor, json_t *value, int depth, ms_node **node_out);
 
-static ms_status add_child(text_cursor *c, json_t *value, int depth, ms_node *parent,
+/* Build the node of a value and append it to its parent.  depth: levels above the value. */
+static ms_status add_child(text_cursor *cursor, json_t *value, int depth, ms_node *parent,
                            ms_node **child) {
-    ms_status status = build(c, value, depth, child);
+    ms_status status = build(cursor, value, depth, child);
     if (status == MS_OK) {
         ms_node_append(parent, *child);
     }
     return status;
 }
 
-static ms_status build_members(text_cursor *c, json_t *object, int depth, ms_node *mapping) {
+/* Build the members of an object: each has a key token, then its value.  depth: of the members. */
+static ms_status build_members(text_cursor *cursor, json_t *object, int depth, ms_node *mapping) {
     ms_status status = MS_OK;
     void *member = json_object_iter(object);
     while (member != NULL && status == MS_OK) {
         size_t from_B = 0;
-        ms_mark key_mark = take_token(c, &from_B);
-        const char *key = ms_arena_strdup(c->arena, json_object_iter_key(member));
+        ms_mark key_mark = next_token(cursor, &from_B);
+        const char *key = ms_arena_strdup(cursor->arena, json_object_iter_key(member));
         ms_node *child = NULL;
-        status = key == NULL ? MS_E_NOMEM
-                             : add_child(c, json_object_iter_value(member), depth, mapping, &child);
+        status = key == NULL
+                     ? MS_E_NOMEM
+                     : add_child(cursor, json_object_iter_value(member), depth, mapping, &child);
         if (status == MS_OK) {
             child->key = key;
             child->key_mark = key_mark;
@@ -103,56 +111,61 @@ static ms_status build_members(text_cursor *c, json_t *object, int depth, ms_nod
     return status;
 }
 
-static ms_status build_entries(text_cursor *c, const json_t *array, int depth, ms_node *sequence) {
+/* Build the entries of an array.  depth: of the entries. */
+static ms_status build_entries(text_cursor *cursor, const json_t *array, int depth,
+                               ms_node *sequence) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < json_array_size(array) && status == MS_OK; i++) {
         ms_node *child = NULL;
-        status = add_child(c, json_array_get(array, i), depth, sequence, &child);
+        status = add_child(cursor, json_array_get(array, i), depth, sequence, &child);
     }
     return status;
 }
 
-/* Recursion ends at MS_DEPTH_LIMIT levels. */
-static ms_status build(text_cursor *c, json_t *value, int depth, ms_node **node_out) {
+/* Build the node of a value, with everything below it, and move the cursor past the value.  depth:
+ * levels above it; the recursion ends at MS_DEPTH_LIMIT.  Returns MS_OK; MS_E_INPUT (reported);
+ * MS_E_NOMEM. */
+static ms_status build(text_cursor *cursor, json_t *value, int depth, ms_node **node_out) {
     size_t from_B = 0;
-    ms_node *node = MS_NEW(c->arena, ms_node, 1);
+    ms_node *node = MS_NEW(cursor->arena, ms_node, 1);
     if (node == NULL) {
         return MS_E_NOMEM;
     }
-    *node = (ms_node){.mark = take_token(c, &from_B), .origin = "file"};
-    if (++c->nodes > MS_NODE_LIMIT) {
-        return fail(c, &node->mark, "expected at most 1,000,000 values in one file, got more");
+    *node = (ms_node){.mark = next_token(cursor, &from_B), .origin = "file"};
+    if (++cursor->nodes > MS_NODE_LIMIT) {
+        return fail(cursor, &node->mark, "expected at most 1,000,000 values in one file, got more");
     }
     *node_out = node;
     if (json_is_object(value) || json_is_array(value)) {
         bool is_object = json_is_object(value);
         node->type = is_object ? MS_NODE_MAPPING : MS_NODE_SEQUENCE;
         if (depth >= MS_DEPTH_LIMIT) {
-            return fail(c, &node->mark,
+            return fail(cursor, &node->mark,
                         "expected at most 64 levels of objects and lists, got more");
         }
-        ms_status status = is_object ? build_members(c, value, depth + 1, node)
-                                     : build_entries(c, value, depth + 1, node);
-        (void)take_token(c, &from_B); /* the bracket that closes it */
+        ms_status status = is_object ? build_members(cursor, value, depth + 1, node)
+                                     : build_entries(cursor, value, depth + 1, node);
+        (void)next_token(cursor, &from_B); /* the bracket that closes it */
         return status;
     }
     node->is_quoted = json_is_string(value);
-    node->text = node->is_quoted
-                     ? ms_arena_strdup(c->arena, json_string_value(value))
-                     : ms_arena_strndup(c->arena, c->source->text + from_B, c->at_B - from_B);
+    node->text = node->is_quoted ? ms_arena_strdup(cursor->arena, json_string_value(value))
+                                 : ms_arena_strndup(cursor->arena, cursor->source->text + from_B,
+                                                    cursor->at_B - from_B);
     return node->text == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* ---- reading ---- */
 
-/* jansson's own complaint, which quotes what stands behind " near ", with the place it names. */
+/* Report jansson's complaint at its place. Its text quotes the input behind " near ", which is cut
+ * off, as the message shows the line. Returns MS_E_INPUT; MS_E_NOMEM, not reported. */
 static ms_status report_syntax(const ms_source *source, const json_error_t *error, ms_diag *diag) {
     char text[JSON_ERROR_TEXT_LENGTH];
     size_t position = error->position < 0 ? 0 : (size_t)error->position;
     size_t characters =
         ms_text_characters(source->text, position < source->length_B ? position : source->length_B);
-    size_t at = characters > 0 ? characters - 1
-                               : 0; /* jansson has read one character further than the fault */
+    /* jansson has read one character further than the fault */
+    size_t at = characters > 0 ? characters - 1 : 0;
     ms_mark mark = ms_source_mark(source, at, at + 1);
     snprintf(text, sizeof text, "%s", error->text);
     char *quote = strstr(text, " near ");
@@ -169,8 +182,9 @@ static ms_status report_syntax(const ms_source *source, const json_error_t *erro
                       is_comment ? "; JSON has no comments" : "");
 }
 
-/* malloc for jansson, which does not report every failed allocation. */
-static void *take_memory(size_t size) {
+/* malloc for jansson, which does not report every failed allocation: here the failure is
+ * recorded. */
+static void *allocate(size_t size) {
     void *memory = (malloc)(size);
     if (memory == NULL) {
         ms_failure_note_memory();
@@ -178,6 +192,8 @@ static void *take_memory(size_t size) {
     return memory;
 }
 
+/* Parse a source whose text is valid UTF-8, and build its tree.  *root_out: a mapping.  Returns
+ * MS_OK; MS_E_INPUT (reported); MS_E_NOMEM, not reported. */
 static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
                        ms_node **root_out) {
     json_error_t error;
@@ -186,19 +202,20 @@ static ms_status parse(const ms_source *source, ms_arena *arena, ms_diag *diag,
         return ms_diag_at(diag, &mark, NULL, "expected JSON, got an empty file");
     }
     size_t failures = ms_failure_count();
-    json_set_alloc_funcs(take_memory, (free));
+    json_set_alloc_funcs(allocate, (free));
     json_t *tree = json_loadb(source->text, source->length_B,
                               JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
-    if (ms_failure_count() != failures) { /* jansson drops a character when memory runs out */
+    /* without memory the tree may be wrong: jansson drops characters */
+    if (ms_failure_count() != failures) {
         json_decref(tree);
         return MS_E_NOMEM;
     }
     if (tree == NULL) {
         return report_syntax(source, &error, diag);
     }
-    text_cursor c = {.source = source, .arena = arena, .diag = diag};
+    text_cursor cursor = {.source = source, .arena = arena, .diag = diag};
     ms_node *root = NULL;
-    ms_status status = build(&c, tree, 0, &root);
+    ms_status status = build(&cursor, tree, 0, &root);
     json_decref(tree);
     if (status == MS_OK && root->type != MS_NODE_MAPPING) {
         char shown[MS_SHOWN_MAX + 8];

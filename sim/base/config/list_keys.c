@@ -1,7 +1,9 @@
-/* `check --keys`: every key that tables know, with its default and what it takes. */
+/* Lists all keys of field tables with their defaults and allowed values, for `check --keys`
+ * (ms_config_write_keys). */
 
 #include "base/config/fields.h"
 
+/* Append the word for a type of number, and its range if it has one. */
 static void add_numbers(const ms_field *field, const char *kind, ms_buffer *out) {
     char range[160];
     ms_field_range(field, range, sizeof range);
@@ -9,13 +11,14 @@ static void add_numbers(const ms_field *field, const char *kind, ms_buffer *out)
     ms_buffer_printf(out, "%s%s%s", kind, is_limited ? ", " : "", is_limited ? range : "");
 }
 
+/* Append the allowed words of a field. */
 static void add_words(const ms_field *field, const char *before, ms_buffer *out) {
     char words[MS_WORD_LIST_MAX];
     ms_field_words(field, words, sizeof words);
     ms_buffer_printf(out, "%s%s", before, words);
 }
 
-/* What a value of the key is, such as "count, 1 to 64". */
+/* Append the kind of values that a key allows, such as "count, 1 to 64". */
 static void add_kind(const ms_field *field, ms_buffer *out) {
     static const char *const KINDS[] = {
         [MS_FIELD_INT] = "count",
@@ -42,15 +45,16 @@ static void add_kind(const ms_field *field, ms_buffer *out) {
     }
 }
 
+/* Append a line for each key of a table, and after that of a mapping the lines of its keys. */
 static void add_keys(const ms_field *fields, const ms_path *path, ms_buffer *out) {
     for (const ms_field *field = fields; field->key != NULL; field++) {
         ms_path below = {.parent = path, .key = field->key};
         char text[MS_PATH_MAX];
-        const char *usual = field->fallback == NULL      ? ""
-                            : field->fallback[0] == '\0' ? "\"\""
-                                                         : field->fallback;
+        const char *shown_default = field->fallback == NULL      ? ""
+                                    : field->fallback[0] == '\0' ? "\"\""
+                                                                 : field->fallback;
         ms_buffer_printf(out, "%s =%s%s  # %s", ms_path_text(&below, text),
-                         usual[0] == '\0' ? "" : " ", usual,
+                         shown_default[0] == '\0' ? "" : " ", shown_default,
                          field->is_required ? "required, " : "");
         add_kind(field, out);
         ms_buffer_printf(out, "%s%s\n", field->help == NULL ? "" : ": ",

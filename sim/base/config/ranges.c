@@ -1,3 +1,4 @@
+/* Reads lists such as "0-7,12" (ranges.h), which users write for nodes, ranks and GPUs. */
 #include "base/config/ranges.h"
 
 #include <ctype.h>
@@ -5,8 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* The number at *text, which then stands behind it; -1 if there is none below `limit`. */
-static int take_number(char **text, int limit) {
+/* Read a number and move *text behind it; -1 if there is none, or one that is not below `limit`. */
+static int read_number(char **text, int limit) {
     if (!isdigit((unsigned char)**text)) {
         return -1;
     }
@@ -14,16 +15,18 @@ static int take_number(char **text, int limit) {
     return number < limit ? (int)number : -1;
 }
 
+/* Each turn of the loop reads one number or range and the comma or the end behind it. */
 int ms_ranges_read(const char *text, int limit, int *numbers_out) {
-    char *at = (char *)(uintptr_t)text; /* as strtol asks for it; nothing is written */
+    char *at = (char *)(uintptr_t)text; /* strtol's type of end pointer; nothing is written */
     int count = 0;
     for (bool is_last = false; !is_last; at++) {
-        int first = take_number(&at, limit);
+        int first = read_number(&at, limit);
         int last = first;
         if (first >= 0 && *at == '-') {
             at++;
-            last = take_number(&at, limit);
+            last = read_number(&at, limit);
         }
+        /* the last test: the range would exceed `limit` numbers in all */
         if (last < first || first < 0 || (*at != ',' && *at != '\0') ||
             last - first >= limit - count) {
             return -1;

@@ -1,4 +1,6 @@
-/* Input texts: reading files within bounds, UTF-8, line starts. */
+/* Input texts: reads a file within its size limit, checks that it is UTF-8 without control
+ * characters, and finds where its lines start. The parsers of YAML and JSON then mark places by the
+ * number of a character, which ms_source_mark turns into line and column. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -13,8 +15,8 @@
 
 enum { READ_B = 64 * 1024, MIB = 1024 * 1024 };
 
-/* By ms_file_type. A workload has some KiB; 256 MiB are a schedule of 2.7e7 passes, which takes 10
- * s and 2.2 GB to read and to run on paper. */
+/* Name and size limit by ms_file_type. A workload has some KiB. 256 MiB hold a schedule of 2.7e7
+ * passes, which takes 10 s and 2.2 GB to read and to run with `meshsim schedule`. */
 static const struct {
     const char *name;
     size_t limit_MiB;
@@ -25,8 +27,8 @@ static const struct {
     [MS_FILE_TEXT] = {"text", 256},
 };
 
-/* Characters a YAML text may hold, less the three line ends that no editor shows as such (NEL, LS,
- * PS). Source: YAML 1.1, section 5.1 and 5.4. */
+/* Whether a YAML text may hold a character. Three line ends that YAML allows are excluded, because
+ * no editor shows them as such (NEL, LS, PS). Source: YAML 1.1, section 5.1 and 5.4. */
 static bool is_allowed(uint32_t code) {
     if (code < 0xA0) {
         return code == '\t' || code == '\n' || code == '\r' || (code >= 0x20 && code < 0x7F);
@@ -34,13 +36,15 @@ static bool is_allowed(uint32_t code) {
     return code != 0x2028 && code != 0x2029 && code != 0xFEFF && code != 0xFFFE && code != 0xFFFF;
 }
 
-/* First bad place of a text; counts the characters and lines before it. */
+/* The first bad place of a text, or its end, with the characters and lines before that place. */
 typedef struct scan {
     size_t at_B, characters, line_count;
-    uint32_t code; /* of the bad character */
-    bool is_utf8;  /* whether the bad place is a character at all */
+    uint32_t code; /* code point of the bad character, where is_utf8 */
+    bool is_utf8;  /* false: the bytes at the bad place are no UTF-8 */
 } scan;
 
+/* Find the first byte that is no UTF-8 or the first character that is not allowed; at_B is length_B
+ * if there is none. */
 static void scan_text(const char *text, size_t length_B, scan *out) {
     *out = (scan){.line_count = 1, .is_utf8 = true};
     while (out->at_B < length_B) {
@@ -55,6 +59,8 @@ static void scan_text(const char *text, size_t length_B, scan *out) {
     }
 }
 
+/* List the first character of each line of a source.  line_count: lines to list; fewer than the
+ * text has are enough for a message about one of them.  Returns false when memory runs out. */
 static bool find_lines(ms_source *source, size_t line_count, ms_arena *arena) {
     source->lines = MS_NEW(arena, size_t, line_count + 1);
     if (source->lines == NULL) {
@@ -71,7 +77,8 @@ static bool find_lines(ms_source *source, size_t line_count, ms_arena *arena) {
     return true;
 }
 
-/* Replaces all that must not reach a terminal, so that the line can be shown. */
+/* Replace everything that must not be sent to a terminal by '?', so that a message can show the
+ * line. */
 static void blank_bad_bytes(char *text, size_t length_B) {
     size_t at = 0;
     while (at < length_B) {
@@ -86,6 +93,7 @@ static void blank_bad_bytes(char *text, size_t length_B) {
     }
 }
 
+/* Report the bad place that scan_text found. `text` is changed, see blank_bad_bytes. */
 static ms_status report_bad_text(ms_source *source, char *text, const scan *bad, ms_arena *arena,
                                  ms_diag *diag) {
     unsigned char byte = (unsigned char)text[bad->at_B];
@@ -104,6 +112,8 @@ static ms_status report_bad_text(ms_source *source, char *text, const scan *bad,
                       (unsigned)bad->code);
 }
 
+/* A byte order mark of UTF-8 is skipped; one of UTF-16 has a message of its own, as its text would
+ * only be reported as bytes that are no UTF-8. */
 ms_status ms_source_init(ms_source *source, const char *name, const char *text, size_t length_B,
                          ms_arena *arena, ms_diag *diag) {
     *source = (ms_source){.file = ms_arena_strdup(arena, name)};
@@ -132,6 +142,8 @@ ms_status ms_source_init(ms_source *source, const char *name, const char *text, 
     return find_lines(source, end.line_count, arena) ? MS_OK : MS_E_NOMEM;
 }
 
+/* A binary search finds the last line that begins at or before `from`. The mark ends before the
+ * line feed. */
 ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to) {
     size_t low = 0;
     size_t high = source->line_count;
@@ -155,6 +167,8 @@ ms_mark ms_source_mark(const ms_source *source, size_t from, size_t to) {
                      .width = (int)width};
 }
 
+/* Report by errno why a file could not be opened. A name that leads to no file is MS_E_INPUT; other
+ * errors are MS_E_IO, and those of the system itself are recorded (failure.h). */
 static ms_status report_open(const char *path, ms_diag *diag) {
     int error = errno;
     ms_mark mark = {.file = path};
@@ -179,7 +193,8 @@ size_t ms_file_limit_B(ms_file_type type) {
     return TYPES[type].limit_MiB * MIB;
 }
 
-/* A trace in the place of a text: its bytes would only be called no UTF-8. */
+/* Refuse an HDF5 file, such as a trace, where a text is expected; otherwise the message would only
+ * be that its bytes are no UTF-8. pread does not move the position of the descriptor. */
 static ms_status refuse_hdf5(int descriptor, const char *path, ms_file_type type, ms_diag *diag) {
     char start[16];
     ssize_t length = pread(descriptor, start, sizeof start, 0);
@@ -192,9 +207,8 @@ static ms_status refuse_hdf5(int descriptor, const char *path, ms_file_type type
                       ms_input_explain(MS_INPUT_TRACE, MS_INPUT_UNKNOWN, path, text, sizeof text));
 }
 
-/* Refuse a directory, an HDF5 file where text is expected, and a regular file that is larger than
- * the limit of its type, before the text is read.  Returns MS_OK; MS_E_IO, MS_E_INPUT (reported).
- */
+/* Refuse a directory, an HDF5 file, and a regular file that is larger than the limit of its type,
+ * before the text is read.  Returns MS_OK; MS_E_IO, MS_E_INPUT (reported). */
 static ms_status check_kind(int descriptor, const char *path, ms_file_type type, ms_diag *diag) {
     ms_mark mark = {.file = path};
     struct stat info;
@@ -217,6 +231,8 @@ static ms_status check_kind(int descriptor, const char *path, ms_file_type type,
     return MS_OK;
 }
 
+/* Append the whole file to `out`.  Returns MS_OK; MS_E_INPUT where it exceeds the limit of its
+ * type, MS_E_IO, MS_E_INTERRUPTED (all reported); MS_E_NOMEM. */
 static ms_status read_all(int descriptor, const char *path, ms_file_type type, ms_buffer *out,
                           ms_diag *diag) {
     ms_mark mark = {.file = path};
@@ -236,7 +252,7 @@ static ms_status read_all(int descriptor, const char *path, ms_file_type type, m
             return out->failed ? MS_E_NOMEM : MS_OK;
         }
         ms_buffer_add(out, chunk, (size_t)count);
-        /* a pipe or device, whose size nobody knows before */
+        /* check_kind cannot know the size of a pipe or device */
         if (out->length > ms_file_limit_B(type)) {
             return ms_diag_at(diag, &mark, NULL, "expected a %s file of at most %zu MiB, got more",
                               TYPES[type].name, TYPES[type].limit_MiB);

@@ -1,4 +1,4 @@
-/* Keys of foreign files and what became of them. */
+/* The list of a foreign file's keys and how the import treated them (source_keys.h). */
 #include "base/config/source_keys.h"
 
 static const char *const NAMES[] = {[MS_SOURCE_USED] = "used",

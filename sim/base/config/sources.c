@@ -1,4 +1,6 @@
-/* The comments behind values: where a number in a file comes from. */
+/* Lists the comments behind the keys of a document, which say where a number comes from
+ * (ms_config_write_sources). Comments are not part of the tree, so they are looked up in the text
+ * of the file by the place of each key. */
 #include <string.h>
 
 #include "base/config/fields.h"
@@ -7,7 +9,7 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-/* Beginning of a line of a text, counted from 1; NULL: there are fewer. */
+/* Where line number `line`, from 1, of a mark's file begins; NULL: the file has fewer lines. */
 static const char *find_line(const ms_mark *mark, int line) {
     const char *at = mark->source;
     const char *end = at == NULL ? NULL : at + mark->source_B;
@@ -18,7 +20,8 @@ static const char *find_line(const ms_mark *mark, int line) {
     return at;
 }
 
-/* Where the comment of a line begins, behind its '#'; NULL: there is none. */
+/* Where the comment of a line begins, behind its '#'; NULL: there is none. YAML takes a '#' as the
+ * start of a comment only at the beginning of a line or behind a blank. */
 static const char *find_comment(const char *line, const char *end) {
     for (const char *at = line; at < end; at++) {
         if (*at == '#' && (at == line || is_blank(at[-1]))) {
@@ -28,6 +31,7 @@ static const char *find_comment(const char *line, const char *end) {
     return NULL;
 }
 
+/* Append a blank and the text without blanks around it; nothing if the text is empty. */
 static void add_trimmed(const char *from, const char *end, ms_buffer *out) {
     while (from < end && is_blank(*from)) {
         from++;
@@ -41,9 +45,8 @@ static void add_trimmed(const char *from, const char *end, ms_buffer *out) {
     }
 }
 
-/* Whether a line is but a comment that stands further right than its beginning: it goes on with
- * the comment above it. */
-static bool goes_on(const char *line, const char *end) {
+/* Whether a line is nothing but an indented comment: such a line continues the comment above it. */
+static bool continues_comment(const char *line, const char *end) {
     const char *at = line;
     while (at < end && is_blank(*at)) {
         at++;
@@ -51,7 +54,7 @@ static bool goes_on(const char *line, const char *end) {
     return at > line && at < end && *at == '#';
 }
 
-/* The comment on the line of a mark and the lines below that go on with it. */
+/* Append the comment on the line of a mark, with the lines below that continue it. */
 static void add_comment(const ms_mark *mark, ms_buffer *out) {
     const char *text_end = mark->source + mark->source_B;
     const char *line = find_line(mark, mark->line);
@@ -59,7 +62,7 @@ static void add_comment(const ms_mark *mark, ms_buffer *out) {
         const char *end = memchr(line, '\n', (size_t)(text_end - line));
         end = end == NULL ? text_end : end;
         const char *comment = find_comment(line, end);
-        if (comment == NULL || (!is_first && !goes_on(line, end))) {
+        if (comment == NULL || (!is_first && !continues_comment(line, end))) {
             return;
         }
         add_trimmed(comment, end, out);
@@ -67,6 +70,8 @@ static void add_comment(const ms_mark *mark, ms_buffer *out) {
     }
 }
 
+/* Append the line of one key: the comment from the file, or the origin in brackets where no file
+ * gives the value. */
 static void add_source(const ms_path *path, const ms_node *node, ms_buffer *out) {
     char text[MS_PATH_MAX];
     ms_buffer comment;
@@ -84,6 +89,7 @@ static void add_source(const ms_path *path, const ms_node *node, ms_buffer *out)
     ms_buffer_end_part(&comment, out);
 }
 
+/* Append the lines of all keys below a node. */
 static void add_sources(const ms_path *path, const ms_node *node, ms_buffer *out) {
     for (const ms_node *child = node->first; child != NULL; child = child->next) {
         ms_path below = {.parent = path, .key = child->key};

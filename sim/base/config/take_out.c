@@ -1,14 +1,14 @@
-/* Removes keys whose value is null from their mapping.
+/* Removes keys whose value is null from their mapping (ms_config_take_out).
  *
  * An override, or a file that is laid over another one, removes a key by giving it the value null.
  * The null is kept while files are laid over each other, as the key may come from a file below.
- * Once all files are laid, this walk removes the null keys, and every reader takes them as not
- * given. Keys that no table knows stay, so that a typing error is still reported as an unknown key.
- */
+ * Once all files are laid, this walk removes the null keys, and every reader treats them as not
+ * given. Keys that no table knows stay, so that a misspelt key is still reported as unknown. */
 #include <string.h>
 
 #include "base/config/fields.h"
 
+/* Looks for the variant whose name is the value of the key `kind`. */
 const ms_field *ms_field_table_of(const ms_field *row, const ms_node *mapping) {
     const ms_node *kind = ms_node_get(mapping, "kind");
     ms_field_variant variant;
@@ -24,9 +24,10 @@ const ms_field *ms_field_table_of(const ms_field *row, const ms_node *mapping) {
     return NULL;
 }
 
-/* fields: NULL: any key may stand in the mapping.  each: row of the keys that `fields` lacks; NULL:
- * there are none. */
-static void take_out(ms_node *mapping, const ms_field *fields, const ms_field *each) {
+/* Remove the null keys of a mapping and of the mappings below it.  fields: its table; NULL: any key
+ * is known.  each: row of the keys that `fields` lacks; NULL: such keys are unknown, and stay.
+ * Mappings that name a file are left to the reader of that file (see config.h). */
+static void remove_nulls(ms_node *mapping, const ms_field *fields, const ms_field *each) {
     for (ms_node *child = mapping->first, *next = NULL; child != NULL; child = next) {
         next = child->next;
         const ms_field *row = fields == NULL ? NULL : ms_field_find(fields, child->key);
@@ -37,14 +38,14 @@ static void take_out(ms_node *mapping, const ms_field *fields, const ms_field *e
         if (ms_node_takes_out(child) && is_known) {
             ms_node_remove(mapping, child);
         } else if (child->type == MS_NODE_MAPPING && is_known && !is_of_file) {
-            take_out(child, row == NULL ? NULL : ms_field_table_of(row, child),
-                     shape == NULL ? NULL : shape->each);
+            remove_nulls(child, row == NULL ? NULL : ms_field_table_of(row, child),
+                         shape == NULL ? NULL : shape->each);
         }
     }
 }
 
 void ms_config_take_out(ms_node *mapping, const ms_field *fields) {
     if (mapping->type == MS_NODE_MAPPING) {
-        take_out(mapping, fields, NULL);
+        remove_nulls(mapping, fields, NULL);
     }
 }

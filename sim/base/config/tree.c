@@ -1,4 +1,5 @@
-/* Nodes: building, copying, merging, looking up, and how messages speak of them. */
+/* Trees of nodes (config.h): appending, copying, merging and looking up, and the form in which
+ * messages show a node. */
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ ms_node *ms_node_get(const ms_node *mapping, const char *key) {
     return NULL;
 }
 
+/* Walks down key by key; it stops at the first key that a mapping lacks. */
 const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out) {
     const ms_node *node = root;
     while (node != NULL && *key_path != '\0') {
@@ -59,7 +61,7 @@ void ms_node_drop(ms_node *mapping, const char *key) {
     }
 }
 
-/* Recursion ends: the parser, ms_node_set and the alias expansion keep to MS_DEPTH_LIMIT levels. */
+/* The recursion is bounded: the parser, ms_node_set and aliases keep to MS_DEPTH_LIMIT levels. */
 ms_node *ms_node_copy(const ms_node *node, ms_arena *arena) {
     ms_node *copy = MS_NEW(arena, ms_node, 1);
     if (copy == NULL) {
@@ -95,6 +97,7 @@ int ms_node_depth(const ms_node *node) {
     return node->type == MS_NODE_SCALAR ? 0 : deepest + 1;
 }
 
+/* The node keeps its address, because its parent and siblings point to it. */
 ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena) {
     ms_node *copy = ms_node_copy(from, arena);
     if (copy == NULL) {
@@ -108,7 +111,7 @@ ms_status ms_node_assign(ms_node *to, const ms_node *from, ms_arena *arena) {
 }
 
 void ms_node_remove(ms_node *parent, const ms_node *child) {
-    ms_node *before = NULL;
+    ms_node *before = NULL; /* the sibling in front of the child */
     for (ms_node *node = parent->first; node != child; node = node->next) {
         before = node;
     }
@@ -117,10 +120,12 @@ void ms_node_remove(ms_node *parent, const ms_node *child) {
     parent->count--;
 }
 
+/* Lay one child of another mapping onto the mapping `base`: over the child with the same key, or as
+ * a new one. */
 static ms_status merge_child(ms_node *base, const ms_node *child, ms_arena *arena) {
-    ms_node *place = ms_node_get(base, child->key);
-    if (place != NULL) {
-        return ms_node_overlay(place, child, arena);
+    ms_node *present = ms_node_get(base, child->key);
+    if (present != NULL) {
+        return ms_node_overlay(present, child, arena);
     }
     ms_node *copy = ms_node_copy(child, arena);
     if (copy == NULL) {
@@ -144,16 +149,18 @@ ms_status ms_node_overlay(ms_node *base, const ms_node *over, ms_arena *arena) {
     return MS_OK;
 }
 
+/* A value of `under` is copied only where `base` has no value, or an empty one that is not null. */
 ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena) {
     ms_status status = MS_OK;
     for (const ms_node *child = under->first; child != NULL && status == MS_OK;
          child = child->next) {
-        ms_node *place = ms_node_get(base, child->key);
-        bool is_empty = place == NULL || (ms_node_is_null(place) && !ms_node_takes_out(place));
+        ms_node *present = ms_node_get(base, child->key);
+        bool is_empty =
+            present == NULL || (ms_node_is_null(present) && !ms_node_takes_out(present));
         if (is_empty) {
             status = merge_child(base, child, arena);
-        } else if (place->type == MS_NODE_MAPPING && child->type == MS_NODE_MAPPING) {
-            status = ms_node_underlay(place, child, arena);
+        } else if (present->type == MS_NODE_MAPPING && child->type == MS_NODE_MAPPING) {
+            status = ms_node_underlay(present, child, arena);
         }
     }
     return status;
@@ -176,11 +183,13 @@ bool ms_node_takes_out(const ms_node *node) {
     return node != NULL && ms_node_is_null(node) && node->text[0] != '\0';
 }
 
+/* The text is cut at MS_SHOWN_MAX bytes, but not within a character; then each character is copied
+ * or replaced. */
 const char *ms_shown(const char *text, char *out) {
     size_t length = strlen(text);
     bool is_cut = length > MS_SHOWN_MAX;
     length = is_cut ? MS_SHOWN_MAX : length;
-    while (is_cut && length > 0 && ms_text_goes_on(text[length])) {
+    while (is_cut && length > 0 && ms_text_goes_on(text[length])) { /* no character cut in two */
         length--;
     }
     size_t used = 0;
@@ -212,8 +221,9 @@ const char *ms_node_shown(const ms_node *node, char *out) {
     return out;
 }
 
+/* A mapping or list that begins on a later line than its key is reported at the key. */
 const ms_mark *ms_node_place(const ms_node *node) {
-    bool stands_below = node->type != MS_NODE_SCALAR && node->key_mark.file != NULL &&
-                        node->key_mark.line != node->mark.line;
-    return stands_below ? &node->key_mark : &node->mark;
+    bool begins_below_key = node->type != MS_NODE_SCALAR && node->key_mark.file != NULL &&
+                            node->key_mark.line != node->mark.line;
+    return begins_below_key ? &node->key_mark : &node->mark;
 }

@@ -1,4 +1,6 @@
-/* Single values: from a node to the C type of a field. */
+/* Reads single values and lists: converts the node of a key to the C type of the key's field and
+ * checks its range (fields.h). fields.c, which walks through mappings, calls ms_field_read for each
+ * key. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -9,6 +11,7 @@
 
 #include "base/config/fields.h"
 
+/* A node to be read: the row that it is read by, and its key path for messages. */
 typedef struct value {
     ms_reading *reading;
     const ms_field *field;
@@ -16,7 +19,7 @@ typedef struct value {
     const ms_path *path;
 } value;
 
-/* "expected WHAT, got '...'" */
+/* Report "expected WHAT, got '...'" at a value. Returns false, for the reader to return. */
 static bool refuse(const value *v, const char *expected) {
     char shown[MS_SHOWN_MAX + 8];
     bool is_text = v->node->type == MS_NODE_SCALAR && v->node->is_quoted;
@@ -25,6 +28,8 @@ static bool refuse(const value *v, const char *expected) {
     return false;
 }
 
+/* Write a bound of a field's range for a message: a quantity with its unit, a whole number without
+ * exponent. */
 static void show_bound(const ms_field *field, double bound, char *out, size_t size) {
     if (field->type == MS_FIELD_QUANTITY || field->type == MS_FIELD_QUANTITIES) {
         ms_unit_format(bound, field->dimension, out, size);
@@ -35,6 +40,7 @@ static void show_bound(const ms_field *field, double bound, char *out, size_t si
     }
 }
 
+/* The bounds as in ms_field: both 0 means no range, maximum < minimum no upper limit. */
 bool ms_field_has_number(const ms_field *field, double number) {
     bool has_minimum = field->minimum != 0 || field->maximum != 0;
     bool has_maximum = has_minimum && field->maximum >= field->minimum;
@@ -46,9 +52,10 @@ void ms_field_range(const ms_field *field, char *out, size_t size) {
     char high[64];
     show_bound(field, field->minimum, low, sizeof low);
     show_bound(field, field->maximum, high, sizeof high);
+    /* a maximum that only guards against overflow is not worth showing */
     bool is_open = field->maximum < field->minimum || field->maximum >= 1e100 ||
                    (field->maximum == INT_MAX && field->type == MS_FIELD_INT);
-    if (is_open && field->minimum > 0 && field->minimum < 1e-15) {
+    if (is_open && field->minimum > 0 && field->minimum < 1e-15) { /* stands for "positive" */
         snprintf(out, size, "more than 0");
     } else if (is_open) {
         snprintf(out, size, "at least %s", low);
@@ -57,6 +64,7 @@ void ms_field_range(const ms_field *field, char *out, size_t size) {
     }
 }
 
+/* Report a number outside the range of its field. Returns whether it is inside. */
 static bool check_range(const value *v, double number) {
     if (ms_field_has_number(v->field, number)) {
         return true;
@@ -66,10 +74,16 @@ static bool check_range(const value *v, double number) {
     return refuse(v, range);
 }
 
+/* Whether a value is a scalar without quotes that is not null: only such a value can be a number,
+ * true or false. */
 static bool is_plain_scalar(const value *v) {
     return v->node->type == MS_NODE_SCALAR && !v->node->is_quoted && !ms_node_is_null(v->node);
 }
 
+/* ---- one value: each read_TYPE stores a value at `out`, whose C type ms_field_type names, and
+ * returns false after reporting a fault ---- */
+
+/* A whole number. It is not read as octal, so zeros in front are refused. */
 static bool read_int(const value *v, void *out) {
     if (!is_plain_scalar(v)) {
         return refuse(v, "a whole number");
@@ -95,6 +109,7 @@ static bool read_int(const value *v, void *out) {
     return true;
 }
 
+/* A pure number, such as 0.5 or "5 %". */
 static bool read_number(const value *v, void *out) {
     double number = 0;
     if (!is_plain_scalar(v) || ms_number_parse(v->node->text, &number) != MS_OK) {
@@ -107,6 +122,8 @@ static bool read_number(const value *v, void *out) {
     return true;
 }
 
+/* A number with a unit. A list, mapping or empty value is reported with the reason that
+ * ms_unit_parse has for an empty text, of which refuse() writes the word "expected" itself. */
 static bool read_quantity(const value *v, void *out) {
     const char *reason = "";
     double number = 0;
@@ -128,6 +145,7 @@ static bool read_quantity(const value *v, void *out) {
     return true;
 }
 
+/* The word true or false, not in quotes. */
 static bool read_bool(const value *v, void *out) {
     bool is_true = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "true") == 0;
     bool is_false = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "false") == 0;
@@ -138,6 +156,7 @@ static bool read_bool(const value *v, void *out) {
     return true;
 }
 
+/* A bool into an int, which can also say "not given". */
 static bool read_switch(const value *v, void *out) {
     bool is_on = false;
     if (!read_bool(v, &is_on)) {
@@ -147,6 +166,7 @@ static bool read_switch(const value *v, void *out) {
     return true;
 }
 
+/* Any scalar but null is a string, in quotes or not. */
 static bool read_string(const value *v, void *out) {
     if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
         return refuse(v, "a text");
@@ -164,6 +184,8 @@ void ms_field_words(const ms_field *field, char *out, size_t size) {
     }
 }
 
+/* Report a value that is none of a field's words, with the nearest word.  count: words of the
+ * field. Returns false. */
 static bool refuse_word(const value *v, size_t count) {
     char list[MS_WORD_LIST_MAX];
     char shown[MS_SHOWN_MAX + 8];
@@ -175,7 +197,8 @@ static bool refuse_word(const value *v, size_t count) {
     return false;
 }
 
-/* Index of the word that a scalar holds; SIZE_MAX: none of them. */
+/* Index of the word of the field that a scalar equals; SIZE_MAX: none.  *count_out: number of words
+ * of the field. */
 static size_t find_word(const value *v, size_t *count_out) {
     size_t found = SIZE_MAX;
     *count_out = 0;
@@ -188,6 +211,7 @@ static size_t find_word(const value *v, size_t *count_out) {
     return found;
 }
 
+/* One of the field's words, as its index. */
 static bool read_enum(const value *v, void *out) {
     size_t count = 0;
     size_t found = find_word(v, &count);
@@ -198,7 +222,7 @@ static bool read_enum(const value *v, void *out) {
     return true;
 }
 
-/* How a list is read: one entry of it, and what messages call it. */
+/* A type of list: how one entry is read, and how messages describe the list. */
 typedef struct list_kind {
     size_t item_B;
     bool (*read_item)(const value *v, void *item);
@@ -206,6 +230,7 @@ typedef struct list_kind {
     const char *expected;
 } list_kind;
 
+/* An entry of a list of flags, as the bit of its word. */
 static bool read_flag_item(const value *v, void *item) {
     int index = 0;
     if (!read_enum(v, &index)) {
@@ -226,7 +251,8 @@ static const list_kind WORDS = {sizeof(const char *), read_string, false,
 static const list_kind FLAGS = {sizeof(unsigned), read_flag_item, false,
                                 "a list of words such as [a, b]"};
 
-/* Entries of a list in the arena; NULL after a fault in one of them. */
+/* Read the entries of a list into the arena. All entries are read, so that each fault is reported.
+ * *count_out: number of entries.  Returns the entries; NULL after a fault or without memory. */
 static void *read_list(const value *v, const list_kind *kind, size_t *count_out) {
     bool is_single = kind->takes_single && v->node->type == MS_NODE_SCALAR;
     if (v->node->type != MS_NODE_SEQUENCE && !is_single) {
@@ -253,7 +279,7 @@ static void *read_list(const value *v, const list_kind *kind, size_t *count_out)
     return is_good ? items : NULL;
 }
 
-/* What ms_ints, ms_numbers and ms_words have in common. */
+/* The members that ms_ints, ms_numbers and ms_words have in common. */
 typedef struct any_list {
     void *items;
     size_t count;
@@ -263,6 +289,7 @@ _Static_assert(sizeof(any_list) == sizeof(ms_ints) && sizeof(any_list) == sizeof
                    sizeof(any_list) == sizeof(ms_words),
                "every list is a pointer to its entries and their count");
 
+/* Read a list into a member of type ms_ints, ms_numbers or ms_words. */
 static void read_entries(const value *v, const list_kind *kind, void *member) {
     any_list list = {.count = 0};
     list.items = read_list(v, kind, &list.count);
@@ -271,6 +298,7 @@ static void read_entries(const value *v, const list_kind *kind, void *member) {
     }
 }
 
+/* A list of the field's words, as the union of their bits. */
 static bool read_flags(const value *v, void *out) {
     size_t count = 0;
     const unsigned *items = read_list(v, &FLAGS, &count);
@@ -285,6 +313,7 @@ static bool read_flags(const value *v, void *out) {
     return true;
 }
 
+/* The node itself, for code that reads it later. */
 static bool read_node(const value *v, void *out) {
     if (ms_node_is_null(v->node)) {
         return refuse(v, "a value");
@@ -293,6 +322,7 @@ static bool read_node(const value *v, void *out) {
     return true;
 }
 
+/* Chooses the reader by the type of the field: one for lists, one for single values. */
 void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
                    const ms_path *path, void *member) {
     static bool (*const READ_ONE[])(const value *v, void *out) = {
@@ -307,7 +337,7 @@ void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *no
         [MS_FIELD_NUMBERS] = &NUMBERS,
         [MS_FIELD_QUANTITIES] = &QUANTITIES,
         [MS_FIELD_WORDS] = &WORDS,
-        [MS_FIELD_SWITCH] = NULL, /* the last type */
+        [MS_FIELD_SWITCH] = NULL, /* the last type: the array has an element for every type */
     };
     const value v = {reading, field, node, path};
     if (LISTS[field->type] != NULL) {

@@ -1,18 +1,23 @@
-/* Nodes to YAML text that parses back to the same nodes. */
+/* Writes a tree of nodes as YAML text that parses back to the same tree: mappings and sequences in
+ * block style, lists of short words in flow style ([a, b]), strings in quotes where they need them.
+ */
 #include <stdint.h>
 #include <string.h>
 
 #include "base/config/internal.h"
 #include "base/text.h"
 
+/* INDENT: blanks per level. SIMPLE_KEY_MAX: longest key that is written as "key:" [B]. */
 enum { INDENT = 2, SIMPLE_KEY_MAX = 100 };
 
+/* Append the blanks of a level of indentation. */
 static void add_indent(ms_buffer *out, int level) {
     for (int i = 0; i < level * INDENT; i++) {
         ms_buffer_puts(out, " ");
     }
 }
 
+/* Append a character of a text in double quotes as an escape sequence. */
 static void add_escaped(ms_buffer *out, uint32_t code) {
     if (code == '"' || code == '\\') {
         ms_buffer_printf(out, "\\%c", (int)code);
@@ -57,11 +62,12 @@ static bool is_seen(const char *text) {
     return length > 0;
 }
 
-/* Source: YAML 1.1, section 9.1.3 (plain style). */
+/* Refuses texts that begin with an indicator, have blanks at an end, contain ": " or " #", or have
+ * invisible characters. Source: YAML 1.1, section 9.1.3 (plain style). */
 bool ms_text_is_plain(const char *text) {
     size_t length = strlen(text);
     if (length == 0) {
-        return true; /* nothing */
+        return true; /* an empty value */
     }
     if (strchr(",[]{}#&*!|>'\"%@` \t", text[0]) != NULL || is_blank_or_end(text[length - 1])) {
         return false;
@@ -79,7 +85,8 @@ bool ms_text_is_plain(const char *text) {
     return is_seen(text);
 }
 
-/* Letters, digits and what stands in names, numbers and units: plain in any place. */
+/* Whether a text needs no quotes in any position, in flow style and as a key too: letters, digits
+ * and the characters of names, numbers and units. */
 static bool is_word(const char *text) {
     static const char *const INSIDE = "_./%+- ";
     for (const char *at = text; *at != '\0'; at++) {
@@ -92,6 +99,7 @@ static bool is_word(const char *text) {
     return *text != '\0' && text[strlen(text) - 1] != ' ';
 }
 
+/* Append a scalar, in quotes if it is a string or cannot be plain. */
 static void write_scalar(const ms_node *node, ms_buffer *out) {
     if (!node->is_quoted && ms_text_is_plain(node->text)) {
         ms_buffer_puts(out, node->text);
@@ -100,7 +108,8 @@ static void write_scalar(const ms_node *node, ms_buffer *out) {
     }
 }
 
-/* Whether a sequence fits on one line as [a, b]. */
+/* Whether a sequence is written on one line as [a, b]: its entries are scalars, in quotes or
+ * words. */
 static bool is_flow(const ms_node *sequence) {
     for (const ms_node *child = sequence->first; child != NULL; child = child->next) {
         if (child->type != MS_NODE_SCALAR || (!child->is_quoted && !is_word(child->text))) {
@@ -110,6 +119,7 @@ static bool is_flow(const ms_node *sequence) {
     return true;
 }
 
+/* Append a sequence in flow style. */
 static void write_flow(const ms_node *sequence, ms_buffer *out) {
     ms_buffer_puts(out, "[");
     for (const ms_node *child = sequence->first; child != NULL; child = child->next) {
@@ -121,7 +131,8 @@ static void write_flow(const ms_node *sequence, ms_buffer *out) {
 
 static void write_children(const ms_node *node, int level, bool is_inline, ms_buffer *out);
 
-/* A value behind "key:" or "-", with the end of its line. */
+/* Append a value behind "key:" or "-", and the end of its line.  level: of the key or "-".
+ * is_entry: the value is behind a "-". */
 static void write_value(const ms_node *node, int level, bool is_entry, ms_buffer *out) {
     if (node->type == MS_NODE_SCALAR) {
         ms_buffer_puts(out, node->is_quoted || *node->text != '\0' ? " " : "");
@@ -139,8 +150,9 @@ static void write_value(const ms_node *node, int level, bool is_entry, ms_buffer
     }
 }
 
+/* Append a key and its colon. A long key is no simple key of YAML, and takes the form "? key" and,
+ * on the next line, ":". */
 static void write_key(const char *key, int level, ms_buffer *out) {
-    /* a long key would be no simple one, so it takes the form "? key" and ": value" */
     bool is_long = strlen(key) > SIMPLE_KEY_MAX;
     ms_buffer_puts(out, is_long ? "? " : "");
     if (is_word(key)) {
@@ -155,7 +167,9 @@ static void write_key(const char *key, int level, ms_buffer *out) {
     ms_buffer_puts(out, ":");
 }
 
-/* is_inline: the first child goes on the line that a "-" began. */
+/* Append the children of a mapping or sequence, each on lines of its own.  level: of the children.
+ * is_inline: the first child continues the line of a "-" (or is at the start of the text), so it is
+ * not indented. */
 static void write_children(const ms_node *node, int level, bool is_inline, ms_buffer *out) {
     for (const ms_node *child = node->first; child != NULL; child = child->next) {
         add_indent(out, is_inline && child == node->first ? 0 : level);

@@ -1,11 +1,12 @@
-/* Structs back to mappings, by their field tables. */
+/* Writes a struct back as a mapping, by the field table that reads it (ms_config_write): the
+ * reverse of fields.c and values.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/config/fields.h"
 
-/* A member of any type, to compare a field's default with. */
+/* Room for a member of any type but MAP and NODE: the default of a field is read into it. */
 typedef union any_member {
     int integer;
     double number;
@@ -17,6 +18,8 @@ typedef union any_member {
     ms_words words;
 } any_member;
 
+/* A node as if it came from a file; NULL when memory runs out, also where `text` is NULL for a
+ * scalar for that reason. */
 static ms_node *new_node(ms_arena *arena, ms_node_type type, const char *text) {
     ms_node *node = MS_NEW(arena, ms_node, 1);
     if (node == NULL || (type == MS_NODE_SCALAR && text == NULL)) {
@@ -26,7 +29,8 @@ static ms_node *new_node(ms_arena *arena, ms_node_type type, const char *text) {
     return node;
 }
 
-/* Letters first, then letters, digits and what stands in names: read back as the same string. */
+/* Whether a text is read back as the same string without quotes: a letter, then letters, digits and
+ * characters of names. */
 static bool is_name(const char *text) {
     static const char LETTERS[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     static const char ALLOWED[] =
@@ -35,6 +39,7 @@ static bool is_name(const char *text) {
            text[strspn(text, ALLOWED)] == '\0';
 }
 
+/* Make a scalar of a string, in quotes where it would else be read as another type. */
 static ms_node *string_node(ms_arena *arena, const char *text) {
     ms_node *node = new_node(arena, MS_NODE_SCALAR, text);
     if (node != NULL) {
@@ -62,7 +67,8 @@ static ms_node *int_node(ms_arena *arena, int number) {
     return new_node(arena, MS_NODE_SCALAR, ms_arena_printf(arena, "%d", number));
 }
 
-/* A list under construction; NULL once memory ran out. */
+/* Append an entry to a list under construction. A failed allocation of either makes *list NULL,
+ * which it stays. */
 static void add_entry(ms_node **list, ms_node *entry) {
     if (*list != NULL && entry != NULL) {
         ms_node_append(*list, entry);
@@ -71,6 +77,7 @@ static void add_entry(ms_node **list, ms_node *entry) {
     }
 }
 
+/* Make a sequence of integers. */
 static ms_node *ints_node(ms_arena *arena, const ms_ints *values) {
     ms_node *list = new_node(arena, MS_NODE_SEQUENCE, NULL);
     for (size_t i = 0; i < values->count; i++) {
@@ -79,6 +86,7 @@ static ms_node *ints_node(ms_arena *arena, const ms_ints *values) {
     return list;
 }
 
+/* Make a sequence of numbers or quantities; a single one is written without brackets. */
 static ms_node *numbers_node(ms_arena *arena, const ms_field *field, const ms_numbers *values) {
     if (values->count == 1) {
         return number_node(arena, field, values->items[0]);
@@ -90,6 +98,7 @@ static ms_node *numbers_node(ms_arena *arena, const ms_field *field, const ms_nu
     return list;
 }
 
+/* Make a sequence of strings. */
 static ms_node *words_node(ms_arena *arena, const ms_words *values) {
     ms_node *list = new_node(arena, MS_NODE_SEQUENCE, NULL);
     for (size_t i = 0; i < values->count; i++) {
@@ -98,6 +107,7 @@ static ms_node *words_node(ms_arena *arena, const ms_words *values) {
     return list;
 }
 
+/* Make a sequence of the words whose bits are set. */
 static ms_node *flags_node(ms_arena *arena, const ms_field *field, unsigned flags) {
     ms_node *list = new_node(arena, MS_NODE_SEQUENCE, NULL);
     for (unsigned i = 0; field->words[i] != NULL; i++) {
@@ -112,7 +122,7 @@ static ms_node *switch_node(ms_arena *arena, bool is_on) {
     return new_node(arena, MS_NODE_SCALAR, is_on ? "true" : "false");
 }
 
-/* A member of any type but MAP. */
+/* Make a node of a member of any type but MAP; NULL when memory runs out. */
 static ms_node *member_node(const ms_field *field, const void *member, ms_arena *arena) {
     switch (field->type) {
     case MS_FIELD_INT:
@@ -145,8 +155,8 @@ static ms_node *member_node(const ms_field *field, const void *member, ms_arena 
     return NULL;
 }
 
-/* Whether a member holds its field's default: both are written alike then.  node: the member as
- * member_node writes it. */
+/* Whether a member holds its field's default, which is the case if both are written alike.  node:
+ * of the member, by member_node. */
 static bool is_default(const ms_field *field, const ms_node *node, ms_arena *arena) {
     ms_diag silent;
     if (field->fallback == NULL) {
@@ -154,13 +164,15 @@ static bool is_default(const ms_field *field, const ms_node *node, ms_arena *are
     }
     any_member fallback;
     memset(&fallback, 0, sizeof fallback);
-    ms_diag_init_stderr(&silent); /* the table's defaults were read before, without a fault */
+    ms_diag_init_stderr(&silent); /* prints nothing: ms_config_read has read the default before */
     ms_reading reading = {.arena = arena, .diag = &silent};
     const ms_path path = {.key = field->key};
     ms_field_read_fallback(&reading, field, &path, &fallback);
     return !reading.has_no_memory && ms_node_is_equal(node, member_node(field, &fallback, arena));
 }
 
+/* A key is left out where its member counts as not given, equals the default, or is a nested struct
+ * without any key to write. */
 ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *arena,
                           ms_node **mapping_out) {
     ms_node *mapping = new_node(arena, MS_NODE_MAPPING, NULL);
@@ -174,7 +186,7 @@ ms_status ms_config_write(const ms_field *fields, const void *values, ms_arena *
             if (ms_config_write(field->fields, member, arena, &node) != MS_OK) {
                 return MS_E_NOMEM;
             }
-            if (node->count == 0) {
+            if (node->count == 0) { /* all its keys hold their defaults */
                 continue;
             }
         } else {

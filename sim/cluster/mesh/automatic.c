@@ -1,15 +1,17 @@
-/* The mesh that given degrees leave: dp takes the GPUs the others do not. */
+/* Makes the mesh of a platform from the degrees that are given (ms_mesh_automatic): dp is the
+ * number of GPUs divided by the product of the other degrees. A degree is the size of an axis. */
 #include <string.h>
 
 #include "cluster/mesh/mesh.h"
 
-/* Axes with their sizes, growing. */
+/* A list of axes and their sizes, outermost first. */
 typedef struct degree_list {
     const char *names[MS_MESH_AXES_MAX];
     int sizes[MS_MESH_AXES_MAX];
     int count;
 } degree_list;
 
+/* Whether a list of names contains a name.  names: [count]. */
 static bool has_name(const char *const *names, int count, const char *name) {
     for (int i = 0; i < count; i++) {
         if (strcmp(names[i], name) == 0) {
@@ -19,6 +21,7 @@ static bool has_name(const char *const *names, int count, const char *name) {
     return false;
 }
 
+/* The size of an axis by name; 0: the shape lacks the axis. */
 static int size_of(const ms_mesh_shape *shape, const char *name) {
     for (int i = 0; i < shape->axes; i++) {
         if (strcmp(shape->names[i], name) == 0) {
@@ -28,7 +31,7 @@ static int size_of(const ms_mesh_shape *shape, const char *name) {
     return 0;
 }
 
-/* Largest divisor of `number` that is not above `limit`. */
+/* The largest divisor of `number` that is not above `limit`.  limit: >= 1. */
 static int divisor_below(int number, int64_t limit) {
     int divisor = limit < number ? (int)limit : number;
     while (number % divisor != 0) {
@@ -37,7 +40,8 @@ static int divisor_below(int number, int64_t limit) {
     return divisor;
 }
 
-/* Size of dp: what the other degrees leave of the GPUs. */
+/* The size of dp, by which the degrees multiply to the number of GPUs.  Returns MS_OK; MS_E_INPUT
+ * (reported) where they do not divide that number, or where dp is given and differs. */
 static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
     int gpus = ms_platform_gpus(wish->platform);
     int64_t product = 1;
@@ -68,35 +72,37 @@ static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
     return MS_OK;
 }
 
-static void add(degree_list *list, const char *name, int size) {
+/* Append an axis to a list, as the innermost one. */
+static void append_axis(degree_list *list, const char *name, int size) {
     list->names[list->count] = name;
     list->sizes[list->count++] = size;
 }
 
-/* dp outermost, as its traffic is the least often; then pp, cp and what else is given; tp, whose
- * traffic never rests, innermost. */
-static void arrange(const ms_mesh_wish *wish, int dp, degree_list *out) {
+/* The default order of the axes. dp is outermost, because it communicates least often; then pp, cp
+ * and further axes; tp is innermost, because it communicates in every layer. */
+static void arrange_by_default(const ms_mesh_wish *wish, int dp, degree_list *out) {
     static const char *const FRONT[] = {"dp", "pp", "cp"};
     const ms_mesh_shape *given = &wish->given;
     int tp = size_of(given, "tp");
     for (size_t i = 0; i < sizeof FRONT / sizeof FRONT[0]; i++) {
         int size = i == 0 ? dp : size_of(given, FRONT[i]);
         if (size > 0) {
-            add(out, FRONT[i], size);
+            append_axis(out, FRONT[i], size);
         }
     }
     for (int i = 0; i < given->axes; i++) {
         bool is_placed = has_name(out->names, out->count, given->names[i]);
         if (!is_placed && strcmp(given->names[i], "tp") != 0) {
-            add(out, given->names[i], given->sizes[i]);
+            append_axis(out, given->names[i], given->sizes[i]);
         }
     }
     if (tp > 0) {
-        add(out, "tp", tp);
+        append_axis(out, "tp", tp);
     }
 }
 
-/* Put the axes in the order asked for. */
+/* Put the axes of a list into the order that the user asks for, which has to name each axis
+ * once. */
 static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *list) {
     degree_list ordered = {.count = 0};
     const ms_mesh_shape shape = {.names = list->names, .sizes = list->sizes, .axes = list->count};
@@ -109,7 +115,7 @@ static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *l
         if (has_name(ordered.names, ordered.count, name)) {
             return ms_diag_error(diag, "axis '%s' stands twice in the order", name);
         }
-        add(&ordered, name, size);
+        append_axis(&ordered, name, size);
     }
     for (int i = 0; i < list->count; i++) {
         if (!has_name(ordered.names, ordered.count, list->names[i])) {
@@ -120,7 +126,8 @@ static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *l
     return MS_OK;
 }
 
-/* tp groups stay among GPUs that share the innermost tier. */
+/* Refuse tp groups whose GPUs do not all share the innermost tier (the scale-up domain, such as an
+ * NVLink switch), unless the user allows them. */
 static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *mesh,
                                        ms_diag *diag) {
     int axis = ms_mesh_axis(mesh, "tp");
@@ -144,6 +151,7 @@ static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *
                          tp, domain, tier, domain, divisor_below(domain, tp));
 }
 
+/* Checks the given degrees, finds dp, orders the axes, makes the mesh and checks its tp groups. */
 ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *mesh_out) {
     int dp = 0;
     int extra = size_of(&wish->given, "dp") == 0;
@@ -152,7 +160,7 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
                              wish->given.axes, (int)MS_MESH_AXES_MAX - 1);
     }
     ms_mesh mesh;
-    ms_mesh check;
+    ms_mesh check; /* only made so that faults of the given names and sizes are reported */
     ms_status status = MS_OK;
     if (wish->given.axes > 0) {
         status = ms_mesh_init(&check, wish->given.names, wish->given.sizes, wish->given.axes, diag);
@@ -160,7 +168,7 @@ ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *me
     status = status == MS_OK ? size_dp(wish, diag, &dp) : status;
     degree_list list = {.count = 0};
     if (status == MS_OK) {
-        arrange(wish, dp, &list);
+        arrange_by_default(wish, dp, &list);
         status = wish->order == NULL ? MS_OK : reorder(wish, diag, &list);
     }
     status =

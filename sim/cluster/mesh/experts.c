@@ -1,4 +1,6 @@
-/* The experts' own mesh: other axes over the same ranks, stage by stage. */
+/* Makes the experts' own mesh (ms_mesh_of_experts): a second mesh with the axes pp, dp, ep and tp
+ * over the ranks of a job's mesh, as Megatron Core's parallel folding does. The ranks of a pipeline
+ * rank are the same in both meshes. */
 #include <string.h>
 
 #include "cluster/mesh/mesh.h"
@@ -6,8 +8,8 @@
 static const char *const AXES[] = {"pp", "dp", "ep", "tp"}; /* in their usual order */
 enum { AXIS_COUNT = sizeof AXES / sizeof AXES[0] };
 
-/* Place of a name among AXES; AXIS_COUNT for another one. */
-static int place_of(const char *name) {
+/* Index of a name in AXES; AXIS_COUNT if it is none of them. */
+static int index_of_name(const char *name) {
     int index = 0;
     while (index < AXIS_COUNT && strcmp(name, AXES[index]) != 0) {
         index++;
@@ -15,11 +17,13 @@ static int place_of(const char *name) {
     return index;
 }
 
-static ms_status fault_order(ms_diag *diag) {
+/* Report an order that does not name each axis once. Returns MS_E_INPUT. */
+static ms_status report_order(ms_diag *diag) {
     return ms_diag_error(diag, "expected pp, dp, ep and tp in 'order', each once, outermost first");
 }
 
-/* The axes outermost first, each once. */
+/* Read the order of the axes.  order: outermost first; count 0: the usual order.  order_out:
+ * [AXIS_COUNT] indices into AXES, outermost first.  Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status find_order(const ms_words *order, ms_diag *diag, int *order_out) {
     bool is_found[AXIS_COUNT] = {false};
     for (int i = 0; i < AXIS_COUNT; i++) {
@@ -29,32 +33,34 @@ static ms_status find_order(const ms_words *order, ms_diag *diag, int *order_out
         return MS_OK;
     }
     for (int i = 0; i < AXIS_COUNT && order->count == AXIS_COUNT; i++) {
-        order_out[i] = place_of(order->items[i]);
+        order_out[i] = index_of_name(order->items[i]);
         if (order_out[i] == AXIS_COUNT || is_found[order_out[i]]) {
-            return fault_order(diag);
+            return report_order(diag);
         }
         is_found[order_out[i]] = true;
     }
-    return order->count == AXIS_COUNT ? MS_OK : fault_order(diag);
+    return order->count == AXIS_COUNT ? MS_OK : report_order(diag);
 }
 
-/* A stage's ranks are the same in both views: what one pipeline rank computes is not shared out
- * anew. */
+/* Check that every rank has the same pipeline rank in both meshes: experts belong to the layers of
+ * a stage, so their axes may only divide the ranks of that stage. */
 static ms_status check_stages(const ms_mesh *mesh, const ms_mesh *experts, ms_diag *diag) {
     for (int rank = 0; rank < mesh->ranks; rank++) {
         int stage = ms_mesh_coordinate(mesh, rank, MS_AXIS_PP);
-        int own = ms_mesh_coordinate(experts, rank, MS_AXIS_PP);
-        if (stage != own) {
+        int experts_stage = ms_mesh_coordinate(experts, rank, MS_AXIS_PP);
+        if (stage != experts_stage) {
             return ms_diag_error(
                 diag,
                 "rank %d is on pipeline rank %d in 'mesh' and on %d here: let pp stand in "
                 "'order' where it leaves the ranks of a stage together",
-                rank, stage, own);
+                rank, stage, experts_stage);
         }
     }
     return MS_OK;
 }
 
+/* dp takes the ranks of a pipeline rank that ep and tp leave. The GPUs are those of the job's mesh,
+ * rank by rank. */
 ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms_diag *diag,
                              ms_mesh *experts_out) {
     int pp = ms_mesh_size(mesh, MS_AXIS_PP), stage_ranks = mesh->ranks / pp;
@@ -63,12 +69,12 @@ ms_status ms_mesh_of_experts(const ms_mesh *mesh, const ms_expert_axes *axes, ms
                              "'mesh' has an axis ep as well: leave it out there, its ranks belong "
                              "to dp");
     }
-    int64_t together = (int64_t)axes->ep * axes->tp;
-    if (stage_ranks % together != 0) {
+    int64_t ranks_of_experts = (int64_t)axes->ep * axes->tp;
+    if (stage_ranks % ranks_of_experts != 0) {
         return ms_diag_error(diag, "ep %d x tp %d do not divide the %d ranks of a pipeline rank",
                              axes->ep, axes->tp, stage_ranks);
     }
-    const int SIZES[AXIS_COUNT] = {pp, (int)(stage_ranks / together), axes->ep, axes->tp};
+    const int SIZES[AXIS_COUNT] = {pp, (int)(stage_ranks / ranks_of_experts), axes->ep, axes->tp};
     const char *names[AXIS_COUNT];
     int order[AXIS_COUNT], sizes[AXIS_COUNT];
     ms_status status = find_order(&axes->order, diag, order);

@@ -1,7 +1,10 @@
+/* Lists the ranks of a group that spans several axes of a mesh (ms_mesh_members), such as dp and cp
+ * together: the ranks whose coordinates differ on these axes only. */
 #include "cluster/mesh/mesh.h"
 
-/* List the axes of a set by ascending stride, so that counting through them gives ascending ranks.
- */
+/* List the axes of a set by ascending stride: counting through them with the first one fastest
+ * gives ascending ranks.  axes: MS_AXIS_BIT of each kind.  picked_out: [axes of the mesh].  Returns
+ * their number. */
 static int pick_axes(const ms_mesh *mesh, unsigned axes, int *picked_out) {
     int count = 0;
     for (int a = mesh->axes - 1; a >= 0; a--) {
@@ -27,11 +30,12 @@ bool ms_mesh_is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
     return true;
 }
 
+/* Starts at the member whose coordinates on the set's axes are 0, and counts through these axes. */
 int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out) {
     int picked[MS_MESH_AXES_MAX];
     int coordinates[MS_MESH_AXES_MAX];
     int count = pick_axes(mesh, axes, picked);
-    int first = rank;
+    int first = rank; /* the member with coordinate 0 on all axes of the set */
     int members = 1;
     for (int i = 0; i < count; i++) {
         members *= mesh->sizes[picked[i]];
@@ -43,12 +47,12 @@ int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_o
     for (int i = 0; i < count; i++) {
         first -= coordinates[picked[i]] * mesh->strides[picked[i]];
     }
-    for (int m = 0; m < members; m++) {
-        int left = m;
-        members_out[m] = first;
+    for (int member = 0; member < members; member++) {
+        int rest = member; /* member number in mixed radix; its digits are the coordinates */
+        members_out[member] = first;
         for (int i = 0; i < count; i++) {
-            members_out[m] += left % mesh->sizes[picked[i]] * mesh->strides[picked[i]];
-            left /= mesh->sizes[picked[i]];
+            members_out[member] += rest % mesh->sizes[picked[i]] * mesh->strides[picked[i]];
+            rest /= mesh->sizes[picked[i]];
         }
     }
     return members;

@@ -1,12 +1,17 @@
-/* Mesh algebra: mixed-radix numbers over named axes. */
+/* Device meshes (mesh.h): a rank is a number in mixed radix, whose digits are its coordinates on
+ * the named axes. Converts between ranks and coordinates, finds axes and groups, and the tiers of
+ * links that groups cross. */
 #include "cluster/mesh/mesh.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Largest number of ranks of a mesh. */
 enum { RANKS_MAX = 1 << 24 };
 
+/* Check number, names and sizes of axes.  names, sizes: [axes].  Returns MS_OK; MS_E_INPUT
+ * (reported). */
 static ms_status check_axes(const char *const *names, const int *sizes, int axes, ms_diag *diag) {
     if (axes < 1 || axes > MS_MESH_AXES_MAX) {
         return ms_diag_error(diag, "a mesh has 1 to %d axes, got %d", (int)MS_MESH_AXES_MAX, axes);
@@ -29,6 +34,7 @@ static ms_status check_axes(const char *const *names, const int *sizes, int axes
     return MS_OK;
 }
 
+/* The innermost axis gets stride 1, each further one the product of the sizes inside it. */
 ms_status ms_mesh_init(ms_mesh *mesh_out, const char *const *names, const int *sizes, int axes,
                        ms_diag *diag) {
     ms_status status = check_axes(names, sizes, axes, diag);
@@ -63,7 +69,7 @@ int ms_mesh_axis(const ms_mesh *mesh, const char *name) {
     return -1;
 }
 
-/* "pp, dp, tp".  text: [size]. */
+/* Write the names of a mesh's axes, such as "pp, dp, tp".  text: [size]. */
 static void list_axes(const ms_mesh *mesh, char *text, size_t size) {
     size_t length = 0;
     text[0] = '\0';
@@ -79,9 +85,9 @@ ms_status ms_mesh_find_axis(const ms_mesh *mesh, const char *name, ms_diag *diag
         *axis_out = axis;
         return MS_OK;
     }
-    /* the name of an axis that other meshes have is no slip of the hand */
-    bool is_known = ms_axis_from_name(name) != MS_AXIS_OTHER;
-    const char *nearest = is_known ? NULL : ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
+    /* a usual name that this mesh lacks, such as cp, is no misspelt name of another axis */
+    bool is_usual = ms_axis_from_name(name) != MS_AXIS_OTHER;
+    const char *nearest = is_usual ? NULL : ms_nearest_word(name, mesh->names, (size_t)mesh->axes);
     if (nearest != NULL) {
         return ms_diag_error(diag, "the mesh has no axis '%s'; did you mean '%s'?", name, nearest);
     }
@@ -90,6 +96,7 @@ ms_status ms_mesh_find_axis(const ms_mesh *mesh, const char *name, ms_diag *diag
     return ms_diag_error(diag, "the mesh has no axis '%s'; its axes are %s", name, axes);
 }
 
+/* Index of the axis of a kind; -1 if the mesh has none. */
 static int axis_of_kind(const ms_mesh *mesh, ms_axis kind) {
     for (int i = 0; i < mesh->axes; i++) {
         if (mesh->kinds[i] == kind) {
@@ -104,6 +111,7 @@ int ms_mesh_size(const ms_mesh *mesh, ms_axis kind) {
     return axis < 0 ? 1 : mesh->sizes[axis];
 }
 
+/* Coordinate of a rank on an axis, given by index. */
 static int coordinate_on(const ms_mesh *mesh, int rank, int axis) {
     return (rank - mesh->first) / mesh->strides[axis] % mesh->sizes[axis];
 }
@@ -150,7 +158,8 @@ int ms_mesh_group_count(const ms_mesh *mesh, int axis) {
     return mesh->ranks / mesh->sizes[axis];
 }
 
-/* The axis whose neighbours stand closest, of those not in the set `taken`; -1 if there is none. */
+/* The axis with the smallest stride of those that are not in the set `taken`; -1 if there is none.
+ * taken: bit i is axis i. */
 static int closest_axis(const ms_mesh *mesh, unsigned taken) {
     int closest = -1;
     for (int i = mesh->axes - 1; i >= 0; i--) {
@@ -165,7 +174,8 @@ static int closest_axis(const ms_mesh *mesh, unsigned taken) {
 ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index) {
     unsigned taken = 1U << (unsigned)axis;
     int first = mesh->first;
-    /* counting through the other axes by their distance gives ascending ranks */
+    /* counting through the other axes, that of the smallest stride fastest, gives ascending
+     * ranks */
     for (int i = closest_axis(mesh, taken); i >= 0; i = closest_axis(mesh, taken)) {
         first += index % mesh->sizes[i] * mesh->strides[i];
         index /= mesh->sizes[i];
@@ -174,6 +184,7 @@ ms_group ms_mesh_group_at(const ms_mesh *mesh, int axis, int index) {
     return (ms_group){.first = first, .stride = mesh->strides[axis], .size = mesh->sizes[axis]};
 }
 
+/* The outermost tier that the route between the GPUs of two ranks crosses. */
 static int neighbour_tier(const ms_mesh *mesh, int rank, int neighbour,
                           const ms_platform *platform) {
     ms_route route;
@@ -184,6 +195,7 @@ static int neighbour_tier(const ms_mesh *mesh, int rank, int neighbour,
 
 int ms_mesh_group_tier(const ms_mesh *mesh, const ms_group *group, const ms_platform *platform) {
     int tier = -1;
+    /* ends early at the outermost tier of the platform: no higher one can follow */
     for (int m = 0; m + 1 < group->size && tier + 1 < platform->tier_count; m++) {
         int rank = group->first + m * group->stride;
         int crossed = neighbour_tier(mesh, rank, rank + group->stride, platform);

@@ -1,15 +1,18 @@
-/* The workload's `mesh:` mapping. */
+/* Reads the workload's `mesh:` mapping (ms_mesh_read): the sizes of its axes and their order. An
+ * axis may have a name of the user's; so the field table for the sizes is made at run time from the
+ * names in `order`. */
 #include <stddef.h>
 #include <string.h>
 
 #include "cluster/mesh/mesh.h"
 
-/* Largest size of one axis, as many as a mesh may have ranks. */
+/* Largest size of one axis: the largest number of ranks of a mesh. */
 enum { SIZE_MAX_AXIS = 1 << 24 };
 
+/* The values of the mapping. */
 typedef struct mesh_file {
-    int sizes[MS_MESH_AXES_MAX];
-    int left_out; /* the size of every axis outside the order, 1 */
+    int sizes[MS_MESH_AXES_MAX]; /* by position in the order */
+    int left_out;                /* the size of every axis outside the order, always 1 */
     ms_words order;
 } mesh_file;
 
@@ -32,14 +35,15 @@ static const ms_field OWN_AXIS = KNOWN_AXIS("axis", "ranks along an axis with a 
 
 const ms_field_shape MS_MESH_SHAPE = {.each = &OWN_AXIS};
 
-/* Number of axes and their names, outermost first. */
+/* Read the names of the axes, outermost first; without the key, the default order.  order_path: key
+ * path for messages.  Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
 static ms_status read_order(const ms_node *mapping, const char *order_path, ms_arena *arena,
                             ms_diag *diag, ms_words *order_out) {
     const ms_node *node = ms_node_get(mapping, "order");
     if (node == NULL) {
-        mesh_file usual = {0};
-        ms_status status = ms_config_read(NULL, MS_MESH_FIELDS, "", &usual, arena, diag);
-        *order_out = usual.order;
+        mesh_file defaults = {0};
+        ms_status status = ms_config_read(NULL, MS_MESH_FIELDS, "", &defaults, arena, diag);
+        *order_out = defaults.order;
         return status;
     }
     if (node->type != MS_NODE_SEQUENCE || node->count < 1 || node->count > MS_MESH_AXES_MAX) {
@@ -67,6 +71,7 @@ static ms_status read_order(const ms_node *mapping, const char *order_path, ms_a
     return MS_OK;
 }
 
+/* Whether the order names an axis. */
 static bool is_ordered(const ms_words *order, const char *name) {
     bool is_found = false;
     for (size_t i = 0; i < order->count; i++) {
@@ -75,14 +80,14 @@ static bool is_ordered(const ms_words *order, const char *name) {
     return is_found;
 }
 
-/* An axis of size 1 parts nothing, so it may stand outside the order. */
+/* Whether a key is an axis of a usual name with size 1, which need not be in the order. */
 static bool is_trivial(const ms_node *axis) {
     return axis->type == MS_NODE_SCALAR && strcmp(axis->text, "1") == 0 &&
            ms_axis_from_name(axis->key) != MS_AXIS_OTHER;
 }
 
-/* What to do about an axis that the order leaves out: one that is known has to be added, the name
- * of another may be a slip. */
+/* The hint for an axis that the order leaves out: a usual axis has to be added to the order;
+ * another name may be misspelt. NULL when memory runs out. */
 static const char *advise(const ms_node *axis, const ms_words *order, ms_arena *arena) {
     if (ms_axis_from_name(axis->key) != MS_AXIS_OTHER) {
         return "; add it there, or leave it out: an axis of size 1 need not stand in it";
@@ -92,7 +97,9 @@ static const char *advise(const ms_node *axis, const ms_words *order, ms_arena *
                            : ms_arena_printf(arena, "; did you mean '%s'?", nearest);
 }
 
-/* Axes with a size that the order leaves out: named here, where the reason is known. */
+/* Report axes that have a size but are not in the order. read_sizes would report them as unknown
+ * keys, without this reason.  mapping: may be NULL.  key_path, order_path: of the mapping and its
+ * order, for messages. */
 static ms_status check_left_out(const ms_node *mapping, const char *order_path,
                                 const char *key_path, const ms_words *order, ms_arena *arena,
                                 ms_diag *diag) {
@@ -115,6 +122,8 @@ static ms_status check_left_out(const ms_node *mapping, const char *order_path,
     return status;
 }
 
+/* Read the sizes by a table with a row for each axis of the order, for the order itself, and for
+ * each usual axis outside the order, which must have the size 1. */
 static ms_status read_sizes(const ms_node *mapping, const char *key_path, const ms_words *order,
                             ms_arena *arena, ms_diag *diag, mesh_file *file) {
     ms_field fields[MS_MESH_AXES_MAX + MS_AXIS_COUNT + 2] = {{.key = NULL}};
@@ -135,6 +144,7 @@ static ms_status read_sizes(const ms_node *mapping, const char *key_path, const 
     return ms_config_read(mapping, fields, key_path, file, arena, diag);
 }
 
+/* The order is read first, as it decides which keys are axes. */
 ms_status ms_mesh_read(const ms_node *mapping, const char *key_path, ms_arena *arena, ms_diag *diag,
                        ms_mesh *mesh_out) {
     if (mapping != NULL && mapping->type != MS_NODE_MAPPING) {

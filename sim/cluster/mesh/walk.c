@@ -1,13 +1,15 @@
-/* All meshes of a number of ranks, for commands that choose one: `new` for a job without a mesh,
- * `check` for a job that does not fit in memory. */
+/* Visits all meshes of a number of ranks (ms_mesh_walk_all), for commands that choose one: `new`
+ * for a job without a mesh, `check` for a job that does not fit in memory. The loops over tp, pp,
+ * cp and ep are nested; dp is the rest. */
 #include "cluster/mesh/mesh.h"
 
-/* Whether a size of an axis is visited: powers of two, as sizes of nodes mostly are, and `beside`.
- */
+/* Whether the walk visits a size of an axis: powers of two, because the sizes of nodes mostly are,
+ * and the size `beside`. */
 static bool is_visited(int size, int beside) {
     return (size & (size - 1)) == 0 || size == beside;
 }
 
+/* Visit each ep.  sizes: tp, pp and cp are set.  rest: ranks divided by their product. */
 static ms_status visit_experts(const ms_mesh_walk *walk, ms_axis_sizes sizes, int rest,
                                ms_status (*visit)(void *, const ms_axis_sizes *), void *context) {
     ms_status status = MS_OK;
@@ -21,6 +23,8 @@ static ms_status visit_experts(const ms_mesh_walk *walk, ms_axis_sizes sizes, in
     return status;
 }
 
+/* Visit each cp, and each ep in it.  sizes: tp and pp are set.  rest: ranks divided by their
+ * product. */
 static ms_status visit_contexts(const ms_mesh_walk *walk, ms_axis_sizes sizes, int rest,
                                 ms_status (*visit)(void *, const ms_axis_sizes *), void *context) {
     ms_status status = MS_OK;
@@ -33,6 +37,7 @@ static ms_status visit_contexts(const ms_mesh_walk *walk, ms_axis_sizes sizes, i
     return status;
 }
 
+/* The loops over tp and pp; visit_contexts has those over cp and ep. */
 ms_status ms_mesh_walk_all(const ms_mesh_walk *walk,
                            ms_status (*visit)(void *, const ms_axis_sizes *), void *context) {
     ms_status status = MS_OK;

@@ -1,12 +1,12 @@
 /**
  * @file
- * Placement: which GPU each rank of a job sits on.
+ * Placement: the GPU on which each rank of a job runs.
  *
- * Without one, rank r sits on GPU r and the job takes every GPU of its platform. With one it may
- * take a part of it: ranks fill the platform in order, or the nodes of a list, or sit where a file
- * puts them; nodes may be kept as spares, and what is left is idle. A placement only makes the
- * table of GPUs; the mesh carries it (ms_mesh.devices), and ms_mesh_device() is how every rank
- * becomes a GPU.
+ * Without a placement, rank r runs on GPU r and the job takes every GPU of its platform. With one,
+ * the job may take a part of the platform: ranks fill its nodes in order, or the nodes of a list,
+ * or run where a file puts them. Nodes may be kept free as spares, and GPUs that remain are idle. A
+ * placement only makes the table with the GPU of each rank; the mesh has the table
+ * (ms_mesh.devices), and ms_mesh_device() converts every rank to its GPU.
  */
 #ifndef MESHSIM_PLACEMENT_H
 #define MESHSIM_PLACEMENT_H
@@ -21,20 +21,19 @@
 #include "base/status.h"
 #include "cluster/platform/platform.h"
 
-/** What a job asks for. Numbers are checked against a platform and a number of ranks by
- * ms_placement_make only, so the same choice goes with other meshes. */
+/** The placement that a user asks for. Its numbers are checked by ms_placement_make, for one
+ * platform and number of ranks, so that the same choice can be tried with other meshes. */
 typedef struct ms_rank_placement_choice {
     bool is_given;      /**< otherwise the job takes every GPU, rank r GPU r */
-    bool is_cyclic;     /**< neighbouring ranks on different nodes; else on one, as long as it has
-                           GPUs */
-    ms_ints nodes;      /**< in the order in which they are filled; count 0: all but the spares */
-    ms_ints spares;     /**< nodes kept free; count 0: none named */
-    int spare_count;    /**< so many nodes kept free, the last ones without a rank; 0: none */
+    bool is_cyclic;     /**< the next rank is on the next node; else a node is filled first */
+    ms_ints nodes;      /**< nodes in the order in which they are filled; count 0: all but spares */
+    ms_ints spares;     /**< nodes that are kept free; count 0: none are named */
+    int spare_count;    /**< so many of the last nodes without a rank are kept free; 0: none */
     const char *file;   /**< CSV file that places every rank; NULL: none */
-    const char *folder; /**< where a relative file starts; NULL: the current one */
+    const char *folder; /**< to which a relative `file` refers; NULL: the current one */
 } ms_rank_placement_choice;
 
-/** Where the ranks of a job sit. */
+/** The GPU of each rank of a job, and what the job uses each GPU for. */
 typedef struct ms_rank_placement {
     int ranks;
     const int *gpus;     /**< [ranks] GPU of each rank; NULL: rank r on GPU r */
@@ -50,22 +49,22 @@ typedef struct ms_rank_placement {
 extern const ms_field MS_PLACEMENT_FIELDS[];
 
 /** Read the mapping `placement`, with the keys `nodes`, `order`, `file` and `spares`.
- *  mapping: NULL gives the choice of a job without the key.  folder: where a relative `file`
- * starts; borrowed, NULL: the current one.  *choice_out: borrows from mapping and arena.  Returns
+ *  mapping: NULL gives the choice of a job without the key.  folder: to which a relative `file`
+ * refers; borrowed, NULL: the current one.  *choice_out: borrows from mapping and arena.  Returns
  * MS_OK; MS_E_INPUT, every fault reported; MS_E_NOMEM. */
 ms_status ms_placement_read(const ms_node *mapping, const char *folder, ms_arena *arena,
                             ms_diag *diag, ms_rank_placement_choice *choice_out);
 
-/** The mapping that reads as a choice.  *mapping_out: in `arena`; NULL where none is given. Returns
- * MS_OK; MS_E_NOMEM. */
+/** Write a choice as the mapping that ms_placement_read reads back.  *mapping_out: in `arena`; NULL
+ * where the choice is not given.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_placement_write(const ms_rank_placement_choice *choice, ms_arena *arena,
                              ms_node **mapping_out);
 
-/** Place so many ranks.
- *  ranks: >= 1.  diag: faults have a place only if they are in a file of ranks.  *placement_out: in
- * `arena`.  Returns MS_OK; MS_E_INPUT (reported: more ranks than
- * GPUs, numbers that the platform does not have or that stand twice, a spare node with a rank, a
- * file that misses a rank); MS_E_IO; MS_E_NOMEM.  O(GPUs). */
+/** Place the ranks of a job on a platform.
+ *  ranks: number of ranks, >= 1.  diag: faults have a place only if they are in a file of ranks.
+ * *placement_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported: more ranks than GPUs, numbers
+ * that the platform does not have or that are named twice, a spare node with a rank, a file that
+ * lacks a rank); MS_E_IO; MS_E_NOMEM.  O(GPUs). */
 ms_status ms_placement_make(const ms_rank_placement_choice *choice, const ms_platform *platform,
                             int ranks, ms_arena *arena, ms_diag *diag,
                             ms_rank_placement *placement_out);

@@ -1,13 +1,16 @@
-/* The `placement` mapping. */
+/* Reads the workload's `placement` mapping into the placement that the user asks for
+ * (ms_placement_read). */
 #include <stddef.h>
 #include <string.h>
 
 #include "base/config/ranges.h"
 #include "cluster/placement/placement.h"
 
-/* Numbers of nodes that are written down at most, as many as a platform may have GPUs. */
+/* Node numbers are below it, and a list has at most so many nodes: as many as a platform may have
+ * GPUs. */
 enum { NODES_MAX = 1 << 24 };
 
+/* The values of the mapping's keys. */
 typedef struct placement_keys {
     const ms_node *nodes, *spares;
     ms_words order;
@@ -30,7 +33,7 @@ const ms_field MS_PLACEMENT_FIELDS[] = {
     {.key = NULL},
 };
 
-/* Add the numbers of one text to a list. */
+/* Append the node numbers of one text, such as "0-127", to a list of int. */
 static ms_status add_text(const ms_node *node, const char *key_path, ms_diag *diag,
                           ms_vector *numbers) {
     bool is_text = node->type == MS_NODE_SCALAR && node->text != NULL;
@@ -47,7 +50,8 @@ static ms_status add_text(const ms_node *node, const char *key_path, ms_diag *di
     return MS_OK;
 }
 
-/* Read numbers of nodes from a text, or from a sequence of texts. */
+/* Read node numbers from a text, or from a sequence of texts.  Returns MS_OK; MS_E_INPUT
+ * (reported); MS_E_NOMEM. */
 static ms_status read_nodes(const ms_node *node, const char *key_path, ms_arena *arena,
                             ms_diag *diag, ms_ints *nodes_out) {
     ms_vector numbers;
@@ -66,12 +70,13 @@ static ms_status read_nodes(const ms_node *node, const char *key_path, ms_arena 
     return status == MS_OK && nodes_out->items == NULL ? MS_E_NOMEM : status;
 }
 
+/* Whether a value is a single number. In `spares` such a number is a count, not a node. */
 static bool is_count(const ms_node *node) {
     return node->type == MS_NODE_SCALAR && node->text != NULL && node->text[0] != '\0' &&
            node->text[strspn(node->text, "0123456789")] == '\0';
 }
 
-/* Read `spares`: how many nodes, or which. */
+/* Read `spares`: the number of nodes, or a list of nodes. */
 static ms_status read_spares(const ms_node *node, ms_arena *arena, ms_diag *diag,
                              ms_rank_placement_choice *choice) {
     if (!is_count(node)) {
@@ -86,13 +91,15 @@ static ms_status read_spares(const ms_node *node, ms_arena *arena, ms_diag *diag
     return MS_OK;
 }
 
+/* Read `order`, whose last entry varies fastest: [node, gpu] fills a node before the next, [gpu,
+ * node] is cyclic. */
 static ms_status read_order(const ms_node *mapping, const ms_words *order, ms_diag *diag,
                             bool *is_cyclic_out) {
     static const char *const WORDS[2] = {"node", "gpu"};
-    for (int first = 0; first < 2; first++) {
-        if (order->count == 2 && strcmp(order->items[0], WORDS[first]) == 0 &&
-            strcmp(order->items[1], WORDS[1 - first]) == 0) {
-            *is_cyclic_out = first == 1;
+    for (int outer = 0; outer < 2; outer++) {
+        if (order->count == 2 && strcmp(order->items[0], WORDS[outer]) == 0 &&
+            strcmp(order->items[1], WORDS[1 - outer]) == 0) {
+            *is_cyclic_out = outer == 1;
             return MS_OK;
         }
     }
@@ -100,7 +107,7 @@ static ms_status read_order(const ms_node *mapping, const ms_words *order, ms_di
                            "expected [node, gpu] or [gpu, node], outermost first");
 }
 
-/* A file says everything about ranks. */
+/* Refuse `nodes` and `order` beside `file`: a file places every rank. */
 static ms_status check_file(const ms_node *mapping, const placement_keys *keys, ms_diag *diag) {
     static const char *const OTHERS[] = {"nodes", "order"};
     ms_status status = MS_OK;
@@ -122,6 +129,7 @@ ms_status ms_placement_read(const ms_node *mapping, const char *folder, ms_arena
                                        : ms_config_read(mapping, MS_PLACEMENT_FIELDS, "placement",
                                                         &keys, arena, diag);
     choice.file = keys.file;
+    /* all parts are read before the first fault is returned, so that each fault is reported */
     ms_status parts[] = {MS_OK, MS_OK, MS_OK, MS_OK};
     if (status == MS_OK) {
         parts[0] = keys.nodes == NULL

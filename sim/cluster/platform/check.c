@@ -1,18 +1,20 @@
-/* Invariants of every platform. */
+/* Checks invariants of a platform (ms_platform_check): numbering and capacities of links, and the
+ * routes of sampled pairs of GPUs. A violation is a bug of meshsim, not of the platform's file. */
 #include <math.h>
 
 #include "base/random.h"
 #include "cluster/platform/fabric.h"
 
-/* Pairs of GPUs whose routes are looked at; platforms with fewer pairs are looked at whole. */
+/* Number of pairs of GPUs whose routes are checked; all pairs of platforms with fewer pairs. */
 enum { SAMPLED_PAIRS = 512 };
 
+/* Report a broken invariant, with two numbers that identify the place. Returns MS_E_BUG. */
 static ms_status fail(ms_diag *diag, const char *what, int first, int second) {
     ms_diag_error(diag, "platform invariant broken: %s (%d, %d)", what, first, second);
     return MS_E_BUG;
 }
 
-/* Numbering the links afresh must give the same ranges. */
+/* Check that numbering the links afresh gives the same ranges. */
 static ms_status check_numbering(const ms_platform *platform, ms_diag *diag) {
     ms_platform again = *platform;
     ms_fabric_number_links(&again);
@@ -27,6 +29,8 @@ static ms_status check_numbering(const ms_platform *platform, ms_diag *diag) {
     return MS_OK;
 }
 
+/* Check that the link ranges of the tiers follow each other without gaps, that bandwidths and
+ * latencies are sane, and that the first and the last link of each tier agree with it. */
 static ms_status check_tiers(const ms_platform *platform, ms_diag *diag) {
     int next = 0;
     for (int t = 0; t < platform->tier_count; t++) {
@@ -52,7 +56,7 @@ static ms_status check_tiers(const ms_platform *platform, ms_diag *diag) {
                : fail(diag, "links are missing", next, platform->link_count);
 }
 
-/* The route leads where it should, and no link stands in it twice. */
+/* Check that a route obeys its fabric's rules and crosses no link twice. */
 static ms_status check_ends(const ms_platform *platform, int from, int to, const ms_route *route,
                             ms_diag *diag) {
     const char *fault = platform->topology->kind->route_fault(platform, from, to, route);
@@ -69,6 +73,8 @@ static ms_status check_ends(const ms_platform *platform, int from, int to, const
     return MS_OK;
 }
 
+/* Check the routes between two GPUs: empty from a GPU to itself, alike in both directions; and that
+ * leaving out unlimited links changes neither latency nor tier. */
 static ms_status check_pair(const ms_platform *platform, int from, int to, ms_diag *diag) {
     ms_route there, back, limited;
     ms_fabric_route(platform, from, to, &there);
@@ -79,7 +85,7 @@ static ms_status check_pair(const ms_platform *platform, int from, int to, ms_di
         return is_empty ? MS_OK : fail(diag, "a route to itself is not empty", from, to);
     }
     if (there.count != back.count || there.tier != back.tier ||
-        fabs(there.latency_s - back.latency_s) > 1e-12 * there.latency_s) {
+        fabs(there.latency_s - back.latency_s) > 1e-12 * there.latency_s) { /* rounding of sums */
         return fail(diag, "a route and its way back differ", from, to);
     }
     if (limited.latency_s != there.latency_s || limited.tier != there.tier ||

@@ -1,4 +1,5 @@
-/* The table of fabric kinds, and how a file's `fabric` mapping is read by its row. */
+/* The table of fabric kinds (fabric.h), and the reading of a file's `fabric` mapping: first with
+ * the keys of all kinds, to find the kind and misspelt keys, then with the keys of that kind. */
 #include "cluster/platform/fabric.h"
 
 #include <stdio.h>
@@ -13,19 +14,19 @@ static const ms_fabric_kind *const ROWS[] = {
 };
 
 enum {
-    KINDS = sizeof ROWS / sizeof ROWS[0], /* with room for an added one */
+    KINDS = sizeof ROWS / sizeof ROWS[0], /* one more than the table has, for added_kind */
     KEYS_MAX = 64,
     PATH_MAX_SHOWN = 96,
     MESSAGE_MAX = 512
 };
 
-static const ms_fabric_kind *added_kind = NULL;
+static const ms_fabric_kind *added_kind = NULL; /* of a test */
 
 void ms_fabric_add_kind(const ms_fabric_kind *kind) {
     added_kind = kind;
 }
 
-/* Row by number, the table's first; NULL beyond the last one. */
+/* Kind by index, the added one last; NULL beyond the last one. */
 static const ms_fabric_kind *kind_at(int index) {
     return index < KINDS - 1 ? ROWS[index] : index == KINDS - 1 ? added_kind : NULL;
 }
@@ -38,6 +39,7 @@ bool ms_fabric_variant(int index, ms_field_variant *variant_out) {
     return kind != NULL;
 }
 
+/* Whether a kind has a key. */
 static bool has_key(const ms_fabric_kind *kind, const char *key) {
     for (const ms_field *field = kind->fields; field->key != NULL; field++) {
         if (strcmp(field->key, key) == 0) {
@@ -47,13 +49,16 @@ static bool has_key(const ms_fabric_kind *kind, const char *key) {
     return false;
 }
 
-/* The result of the first reading of the mapping: the kind. This reading knows the keys of every
- * kind, so that a misspelt key is compared with all of them. */
+/* The result of the first reading of the mapping: the kind. The values of other keys are not
+ * used. */
 typedef struct any_fabric {
     int kind;
     const ms_node *unread;
 } any_fabric;
 
+/* Read the mapping a first time, by a table with the keys of every kind, so that a misspelt key is
+ * compared with all of them. file->status: of this reading.  Returns the kind that the mapping
+ * names; NULL: none that is known. */
 static const ms_fabric_kind *find_kind(const ms_node *mapping, ms_fabric_file *file,
                                        ms_arena *arena) {
     const char *words[KINDS + 1];
@@ -65,11 +70,11 @@ static const ms_fabric_kind *find_kind(const ms_node *mapping, ms_fabric_file *f
     for (; kind_at(kinds) != NULL; kinds++) {
         words[kinds] = kind_at(kinds)->name;
         for (const ms_field *field = kind_at(kinds)->fields; field->key != NULL; field++) {
-            bool is_known = count > KEYS_MAX;
-            for (int i = 0; i < count && !is_known; i++) {
-                is_known = strcmp(fields[i].key, field->key) == 0;
+            bool is_listed = count > KEYS_MAX; /* a full table takes no more */
+            for (int i = 0; i < count && !is_listed; i++) {
+                is_listed = strcmp(fields[i].key, field->key) == 0;
             }
-            if (!is_known) {
+            if (!is_listed) {
                 fields[count++] =
                     (ms_field)MS_KEY(field->key, NULL, NODE, offsetof(any_fabric, unread));
             }
@@ -82,6 +87,7 @@ static const ms_fabric_kind *find_kind(const ms_node *mapping, ms_fabric_file *f
     return found.kind < 0 ? NULL : kind_at(found.kind);
 }
 
+/* Report a key that only other kinds have, with the names of these kinds. */
 static void refuse_foreign_key(const char *key, ms_fabric_file *file) {
     char path[PATH_MAX_SHOWN];
     char why[MESSAGE_MAX];
@@ -99,9 +105,9 @@ static void refuse_foreign_key(const char *key, ms_fabric_file *file) {
     ms_fabric_fault(file, path, "%s", why);
 }
 
-/* The kind's own keys in a mapping of their own. Those of other kinds are refused; those of none
- * were found at the first look. */
-static ms_status part_keys(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena) {
+/* Set file->keys to a mapping of the kind's own keys. Keys of other kinds are reported; unknown
+ * keys were reported by find_kind.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status select_own_keys(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena) {
     ms_node *own = ms_node_copy(mapping, arena);
     if (own == NULL) {
         return MS_E_NOMEM;
@@ -122,6 +128,7 @@ static ms_status part_keys(const ms_node *mapping, ms_fabric_file *file, ms_aren
     return MS_OK;
 }
 
+/* Check that the keys of the routing fit together and fit the fabric. */
 static void check_routing(ms_fabric_file *file, const ms_platform *platform) {
     if (platform->routing != MS_ROUTING_ECMP) {
         ms_fabric_refuse_key(file, "routing_seed", "only 'ecmp' chooses by a seed");
@@ -132,6 +139,8 @@ static void check_routing(ms_fabric_file *file, const ms_platform *platform) {
     }
 }
 
+/* After a fault of the first reading the kind still reads its keys, so that their faults are
+ * reported too. */
 ms_status ms_fabric_read(const ms_node *mapping, ms_fabric_file *file, ms_arena *arena,
                          ms_platform *platform) {
     const ms_fabric_kind *kind = find_kind(mapping, file, arena);
@@ -140,7 +149,7 @@ ms_status ms_fabric_read(const ms_node *mapping, ms_fabric_file *file, ms_arena 
     }
     file->kind = kind;
     file->has_faults = file->has_faults || file->status != MS_OK;
-    ms_status status = part_keys(mapping, file, arena);
+    ms_status status = select_own_keys(mapping, file, arena);
     if (status == MS_OK) {
         platform->fabric = kind->name;
         status = kind->read(file, arena, platform);

@@ -1,4 +1,4 @@
-/* What a fabric kind reads itself with: its keys, and faults at a key's place. */
+/* Functions by which a fabric kind reads its keys and reports faults at them (fabric.h). */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* The folders in which platforms are looked for by name. */
+/* The folders in which platforms are found by name (ms_platform_folders). */
 #include <string.h>
 
 #include "cluster/platform/files.h"

@@ -1,4 +1,5 @@
-/* GPU types: platforms/gpus/NAME.yaml and the overrides a platform lays over it. */
+/* Reads GPU types from platforms/gpus/NAME.yaml (ms_gpu_read). A type's file may name another type,
+ * whose keys hold where the file is silent; the platform's own keys are laid over both. */
 #include <stddef.h>
 #include <string.h>
 
@@ -9,12 +10,13 @@
 #include "cluster/platform/gpu_products.h"
 #include "cluster/platform/measured.h"
 
+/* The values of a type's keys. */
 typedef struct gpu_file {
-    const char *type; /* which file the rest builds on */
+    const char *type; /* the type on which this one builds */
     ms_gpu_type gpu;
-    double slowdown; /* compute_slowdown where it is one number for all kinds */
+    double slowdown; /* compute_slowdown, where it is one number for all kinds of communication */
     ms_gpu_attention attention;
-    const char *measured; /* the table's file */
+    const char *measured; /* file of the table of measured kernels */
 } gpu_file;
 
 /* Longest chain of types that build on each other. */
@@ -22,8 +24,8 @@ enum { DEPTH_MAX = 4 };
 
 #define AT(member) offsetof(gpu_file, gpu.member)
 
-/* Computation shares SMs and memory bandwidth with communication: what runs beside it at best takes
- * nothing from it, at worst half of the GPU. */
+/* Computation shares SMs and memory bandwidth with communication. The factor on its time is 1 where
+ * communication takes nothing of these, and at most 2, where it takes half of the GPU. */
 #define SLOWDOWN(name, member)                                                                     \
     MS_KEY((name), "factor on the time of computations while such communication runs on the GPU",  \
            NUMBER, offsetof(gpu_file, member), .fallback = "1", MS_RANGE(1, 2))
@@ -135,58 +137,64 @@ const ms_field MS_GPU_FIELDS[] = {
 };
 enum { FIELD_COUNT = sizeof MS_GPU_FIELDS / sizeof MS_GPU_FIELDS[0] };
 
-/* What every function that looks for a GPU type needs. */
-typedef struct look {
+/* Where GPU types are looked for. */
+typedef struct type_lookup {
     const char *const *paths; /* NULL at the end */
     ms_arena *arena;
     ms_diag *diag;
-} look;
+} type_lookup;
 
-/* Path of a GPU type's file, in the arena. */
-static ms_status find_file(const ms_node *type, const look *l, const char **path_out) {
-    const ms_file_search search = {.folders = l->paths, .subfolder = "gpus/"};
+/* Find the file of a GPU type.  type: node with its name or path.  *path_out: in the arena. Returns
+ * MS_OK; MS_E_INPUT where there is none (reported, with the names that there are); MS_E_NOMEM. */
+static ms_status find_file(const ms_node *type, const type_lookup *lookup, const char **path_out) {
+    const ms_file_search search = {.folders = lookup->paths, .subfolder = "gpus/"};
     const char *looked = NULL;
-    ms_status status = ms_find_yaml(type->text, &search, l->arena, path_out, &looked);
+    ms_status status = ms_find_yaml(type->text, &search, lookup->arena, path_out, &looked);
     if (status == MS_OK && *path_out == NULL) {
-        const char *names = ms_find_yaml_names(&search, l->arena);
+        const char *names = ms_find_yaml_names(&search, lookup->arena);
         status = ms_config_fault(
-            l->diag, type, "gpu.type", "no GPU type '%s'%s%s%s%s%s", type->text, looked,
-            ms_find_yaml_hint(type->text, &search, l->arena),
+            lookup->diag, type, "gpu.type", "no GPU type '%s'%s%s%s%s%s", type->text, looked,
+            ms_find_yaml_hint(type->text, &search, lookup->arena),
             names[0] == '\0' ? "" : " (known: ", names, names[0] == '\0' ? "" : ")");
     }
     return status;
 }
 
-/* The keys of the file that a `type` node names, laid over those of the type that file builds on.
- */
-static ms_status load_type(const ms_node *type, const look *l, int depth, ms_node **keys_out) {
+/* Load the keys of a type's file, laid over the keys of the type on which it builds, and so on.
+ * type: node with the name.  depth: of the chain, from 1.  Returns MS_OK; MS_E_INPUT (reported);
+ * MS_E_IO; MS_E_NOMEM. */
+static ms_status load_type(const ms_node *type, const type_lookup *lookup, int depth,
+                           ms_node **keys_out) {
     if (type->type != MS_NODE_SCALAR) {
-        return ms_config_fault(l->diag, type, "gpu.type", "expected the name of a file in gpus/");
+        return ms_config_fault(lookup->diag, type, "gpu.type",
+                               "expected the name of a file in gpus/");
     }
     if (depth > DEPTH_MAX) {
-        return ms_config_fault(l->diag, type, "type", "more than %d types build on each other",
+        return ms_config_fault(lookup->diag, type, "type", "more than %d types build on each other",
                                (int)DEPTH_MAX);
     }
     const char *path = NULL;
     ms_node *file = NULL;
-    ms_status status = find_file(type, l, &path);
-    status = status == MS_OK ? ms_yaml_load(path, l->arena, l->diag, &file) : status;
-    status = status == MS_OK ? ms_input_expect(file, MS_INPUT_GPU, path, l->diag) : status;
+    ms_status status = find_file(type, lookup, &path);
+    status = status == MS_OK ? ms_yaml_load(path, lookup->arena, lookup->diag, &file) : status;
+    status = status == MS_OK ? ms_input_expect(file, MS_INPUT_GPU, path, lookup->diag) : status;
     const ms_node *base = status == MS_OK ? ms_node_get(file, "type") : NULL;
     if (base == NULL) {
         *keys_out = file;
         return status;
     }
     ms_node *below = NULL;
-    status = load_type(base, l, depth + 1, &below);
-    status = status == MS_OK ? ms_node_overlay(below, file, l->arena) : status;
+    status = load_type(base, lookup, depth + 1, &below);
+    status = status == MS_OK ? ms_node_overlay(below, file, lookup->arena) : status;
     if (status == MS_OK) {
         *keys_out = below;
     }
     return status;
 }
 
-/* Read the keys of a type; a slow-down that is no mapping is one number for all kinds. */
+/* Read the keys of a type. compute_slowdown may be a mapping by kind of communication or one
+ * number: for a number, its row in the table is replaced, and the number is stored for all
+ * kinds. */
 static ms_status read_keys(const ms_node *keys, ms_arena *arena, ms_diag *diag, gpu_file *out) {
     ms_field fields[FIELD_COUNT];
     memcpy(fields, MS_GPU_FIELDS, sizeof fields);
@@ -205,7 +213,8 @@ static ms_status read_keys(const ms_node *keys, ms_arena *arena, ms_diag *diag, 
     return status;
 }
 
-/* Energy needs both powers, and counts what computing takes on top of waiting. */
+/* Check that load and idle power are given both or neither, and that the load power is not lower:
+ * the energy of computing is counted as the difference. */
 static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_diag *diag) {
     const ms_node *load = ms_node_get(keys, "load_power");
     const ms_node *idle = ms_node_get(keys, "idle_power");
@@ -220,6 +229,8 @@ static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_
                                  power->idle_W, power->load_W);
 }
 
+/* The keys of the type and of the platform are laid over each other first; then the result is read
+ * and checked, so that faults are reported at the file that has the key. */
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *paths, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
     const ms_node *type = ms_node_get(mapping, "type");
@@ -227,33 +238,33 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *paths, ms_arena
         return ms_config_fault(diag, mapping, "gpu.type",
                                "required key is missing: the name of a file in gpus/");
     }
-    const look l = {.paths = paths, .arena = arena, .diag = diag};
+    const type_lookup lookup = {.paths = paths, .arena = arena, .diag = diag};
     ms_node *keys = NULL;
-    ms_status status = load_type(type, &l, 1, &keys);
+    ms_status status = load_type(type, &lookup, 1, &keys);
     status = status == MS_OK ? ms_node_overlay(keys, mapping, arena) : status;
     if (status == MS_OK) {
         ms_config_take_out(keys, MS_GPU_FIELDS);
     }
-    gpu_file read = {0};
-    status = status == MS_OK ? read_keys(keys, arena, diag, &read) : status;
+    gpu_file values = {0};
+    status = status == MS_OK ? read_keys(keys, arena, diag, &values) : status;
     if (status == MS_OK) {
-        status =
-            ms_gpu_attention_take(&read.attention, ms_node_get(keys, "attention"), diag, &read.gpu);
+        status = ms_gpu_attention_take(&values.attention, ms_node_get(keys, "attention"), diag,
+                                       &values.gpu);
     }
-    status = status == MS_OK ? ms_gpu_products_take(keys, diag, &read.gpu) : status;
-    if (status == MS_OK && read.measured != NULL) {
-        status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &read.gpu.measured);
+    status = status == MS_OK ? ms_gpu_products_take(keys, diag, &values.gpu) : status;
+    if (status == MS_OK && values.measured != NULL) {
+        status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &values.gpu.measured);
     }
-    status = status == MS_OK ? check_power(keys, &read.gpu.clock.power, diag) : status;
-    if (status == MS_OK && read.gpu.reserve_B >= read.gpu.hbm_B) {
+    status = status == MS_OK ? check_power(keys, &values.gpu.clock.power, diag) : status;
+    if (status == MS_OK && values.gpu.reserve_B >= values.gpu.hbm_B) {
         status = ms_config_fault(diag, ms_node_get(keys, "reserve"), "gpu.reserve",
                                  "leaves no memory: %.4g GiB of %.4g GiB are reserved",
-                                 read.gpu.reserve_B / 0x1p30, read.gpu.hbm_B / 0x1p30);
+                                 values.gpu.reserve_B / 0x1p30, values.gpu.hbm_B / 0x1p30);
     }
     if (status != MS_OK) {
         return status;
     }
-    *gpu_out = read.gpu;
+    *gpu_out = values.gpu;
     *effective_out = keys;
     return MS_OK;
 }

@@ -1,4 +1,5 @@
-/* Products of more and of fewer bits than 16 of a GPU type. */
+/* Reads the rates of a GPU type's matrix products in formats of more and of fewer bits than 16
+ * (gpu_products.h). */
 #include "cluster/platform/gpu_products.h"
 
 #include <stddef.h>
@@ -54,9 +55,10 @@ const ms_field MS_GPU_PRODUCT_FIELDS[] = {
            AT(layouts), .words = MS_WORDS("any", "tn")),
     {.key = NULL}};
 
-/* Let the type's own figures hold where a mapping is silent. */
-static ms_status take_rate(const ms_node *mapping, const char *name, ms_diag *diag,
-                           const ms_gpu_type *gpu, ms_product_rate *rate) {
+/* Check the rate of a format, and fill in the type's own efficiency and clock where its mapping has
+ * none.  mapping: NULL: the GPU has no such products.  Returns MS_OK; MS_E_INPUT (reported). */
+static ms_status complete_rate(const ms_node *mapping, const char *name, ms_diag *diag,
+                               const ms_gpu_type *gpu, ms_product_rate *rate) {
     if (mapping != NULL && rate->peak_flop_per_s <= 0) {
         return ms_config_fault(diag, mapping, "gpu",
                                "%s: required key 'peak' is missing: the dense peak in it", name);
@@ -80,8 +82,8 @@ ms_status ms_gpu_products_take(const ms_node *keys, ms_diag *diag, ms_gpu_type *
                  {"nvfp4", &gpu->products.of[MS_PRODUCT_NVFP4]}};
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < sizeof RATES / sizeof RATES[0]; i++) {
-        status =
-            take_rate(ms_node_get(keys, RATES[i].name), RATES[i].name, diag, gpu, RATES[i].rate);
+        status = complete_rate(ms_node_get(keys, RATES[i].name), RATES[i].name, diag, gpu,
+                               RATES[i].rate);
     }
     return status;
 }

@@ -1,4 +1,6 @@
-/* Communication libraries: platforms/libraries/NAME.yaml. */
+/* Reads communication libraries from platforms/libraries/NAME.yaml (ms_library_read): field tables
+ * for latencies, limits per generation of GPUs and corrections, whose lists are checked and copied
+ * into ms_library. */
 #include "cluster/platform/library.h"
 
 #include <stddef.h>
@@ -7,16 +9,18 @@
 #include "base/config/config.h"
 #include "cluster/platform/files.h"
 
-/* A table of latencies as its file has it. */
+/* A table of latencies as the file has it: by algorithm a list with a number for each protocol. */
 typedef struct latency_file {
     ms_numbers rows[MS_LIBRARY_ALGORITHMS];
 } latency_file;
 
+/* The keys of one generation of GPUs; the lists are limits for one node, two nodes, more. */
 typedef struct generation_file {
     ms_library_generation generation;
     ms_numbers ll, ring_ll128, tree_ll128, tree, nvls_tree;
 } generation_file;
 
+/* The keys of a library. */
 typedef struct library_file {
     const char *name;
     ms_library_formulas formulas;
@@ -25,7 +29,7 @@ typedef struct library_file {
     int net_channels, nvls_min_gpus;
     ms_numbers correction[MS_LIBRARY_PROTOCOLS];
     const ms_node *generations;
-    const char *file; /* a platform's word for the library whose keys it changes */
+    const char *file; /* in a platform: name of the library whose keys are changed */
 } library_file;
 
 #define LATENCY(name, row)                                                                         \
@@ -94,7 +98,7 @@ static const ms_field CORRECTION_FIELDS[] = {
 #define GENERATION(name)                                                                           \
     MS_KEY((name), NULL, MAP, 0, .fields = GENERATION_FIELDS, .is_required = true)
 
-/* In the order of ms_gpu_generation, from the one after MS_GENERATION_NONE on. */
+/* In the order of ms_gpu_generation, without MS_GENERATION_NONE. */
 static const ms_field GENERATIONS[] = {
     GENERATION("volta"),     GENERATION("ampere"), GENERATION("hopper"),
     GENERATION("blackwell"), {.key = NULL},
@@ -132,7 +136,7 @@ const ms_field MS_LIBRARY_FIELDS[] = {
     {.key = NULL},
 };
 
-/* A library while it is read. */
+/* The state of reading a library. */
 typedef struct library_reading {
     const ms_node *root;
     ms_arena *arena;
@@ -140,76 +144,85 @@ typedef struct library_reading {
     ms_status status;
 } library_reading;
 
-/* Copy a list that has to have `count` items. */
-static void copy(library_reading *r, const ms_numbers *from, size_t count, const char *key_path,
-                 double *to) {
-    if (r->status == MS_OK && from->count != count) {
-        r->status = ms_config_fault(r->diag, ms_node_at(r->root, key_path, NULL), key_path,
-                                    "expected %zu values, got %zu", count, from->count);
+/* Copy a list that must have `count` items; a list of another length is reported. Does nothing
+ * after a fault. */
+static void copy_list(library_reading *reading, const ms_numbers *from, size_t count,
+                      const char *key_path, double *to) {
+    if (reading->status == MS_OK && from->count != count) {
+        reading->status =
+            ms_config_fault(reading->diag, ms_node_at(reading->root, key_path, NULL), key_path,
+                            "expected %zu values, got %zu", count, from->count);
     }
-    if (r->status == MS_OK) {
+    if (reading->status == MS_OK) {
         memcpy(to, from->items, count * sizeof *to);
     }
 }
 
-static void copy_latencies(library_reading *r, const latency_file *from, const char *table,
+/* Copy a table of latencies.  table: its key. */
+static void copy_latencies(library_reading *reading, const latency_file *from, const char *table,
                            double to[MS_LIBRARY_ALGORITHMS][MS_LIBRARY_PROTOCOLS]) {
-    for (int row = 0; row < MS_LIBRARY_ALGORITHMS && r->status == MS_OK; row++) {
-        const char *path = ms_arena_printf(r->arena, "%s.%s", table, LATENCY_FIELDS[row].key);
-        r->status = path == NULL ? MS_E_NOMEM : MS_OK;
-        copy(r, &from->rows[row], MS_LIBRARY_PROTOCOLS, path, to[row]);
+    for (int row = 0; row < MS_LIBRARY_ALGORITHMS && reading->status == MS_OK; row++) {
+        const char *path = ms_arena_printf(reading->arena, "%s.%s", table, LATENCY_FIELDS[row].key);
+        reading->status = path == NULL ? MS_E_NOMEM : MS_OK;
+        copy_list(reading, &from->rows[row], MS_LIBRARY_PROTOCOLS, path, to[row]);
     }
 }
 
-static void read_generation(library_reading *r, const ms_node *generations, const char *name,
+/* Read the keys of one generation, which must be there.  name: of the generation. */
+static void read_generation(library_reading *reading, const ms_node *generations, const char *name,
                             ms_library_generation *out) {
-    const char *path = ms_arena_printf(r->arena, "generations.%s", name);
+    const char *path = ms_arena_printf(reading->arena, "generations.%s", name);
     const ms_node *mapping = ms_node_get(generations, name);
     if (path == NULL || mapping == NULL) {
-        r->status = path == NULL ? MS_E_NOMEM
-                                 : ms_config_fault(r->diag, generations, "generations",
-                                                   "required key is missing: '%s'", name);
+        reading->status = path == NULL ? MS_E_NOMEM
+                                       : ms_config_fault(reading->diag, generations, "generations",
+                                                         "required key is missing: '%s'", name);
         return;
     }
     generation_file file = {.ll = {0}};
-    r->status = ms_config_read(mapping, GENERATION_FIELDS, path, &file, r->arena, r->diag);
+    reading->status =
+        ms_config_read(mapping, GENERATION_FIELDS, path, &file, reading->arena, reading->diag);
     *out = file.generation;
-    copy(r, &file.ll, MS_LIBRARY_SCALES, path, out->ll_Bps);
-    copy(r, &file.ring_ll128, MS_LIBRARY_SCALES, path, out->ring_ll128_Bps);
-    copy(r, &file.tree_ll128, MS_LIBRARY_SCALES, path, out->tree_ll128_Bps);
-    copy(r, &file.tree, MS_LIBRARY_SCALES, path, out->tree_Bps);
-    copy(r, &file.nvls_tree, MS_LIBRARY_SCALES, path, out->nvls_tree_Bps);
+    copy_list(reading, &file.ll, MS_LIBRARY_SCALES, path, out->ll_Bps);
+    copy_list(reading, &file.ring_ll128, MS_LIBRARY_SCALES, path, out->ring_ll128_Bps);
+    copy_list(reading, &file.tree_ll128, MS_LIBRARY_SCALES, path, out->tree_ll128_Bps);
+    copy_list(reading, &file.tree, MS_LIBRARY_SCALES, path, out->tree_Bps);
+    copy_list(reading, &file.nvls_tree, MS_LIBRARY_SCALES, path, out->nvls_tree_Bps);
 }
 
+/* Read all keys of a library from its document. Without the key link_steps, the links of platforms
+ * are taken to have the latency of a ring's step with Simple. */
 static ms_status read_keys(const ms_node *root, ms_arena *arena, ms_diag *diag, ms_library *out) {
     library_file file = {.name = NULL};
-    library_reading r = {.root = root, .arena = arena, .diag = diag};
-    r.status = ms_config_read(root, MS_LIBRARY_FIELDS, "", &file, arena, diag);
+    library_reading reading = {.root = root, .arena = arena, .diag = diag};
+    reading.status = ms_config_read(root, MS_LIBRARY_FIELDS, "", &file, arena, diag);
     out->name = file.name;
     out->formulas = file.formulas;
-    copy_latencies(&r, &file.base, "base_latency", out->base_s);
-    copy_latencies(&r, &file.node, "node_latency", out->node_s);
-    copy_latencies(&r, &file.net, "net_latency", out->net_s);
+    copy_latencies(&reading, &file.base, "base_latency", out->base_s);
+    copy_latencies(&reading, &file.node, "node_latency", out->node_s);
+    copy_latencies(&reading, &file.net, "net_latency", out->net_s);
     out->link_step_s[0] = out->node_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
     out->link_step_s[1] = out->net_s[MS_LIBRARY_RING][MS_LIBRARY_SIMPLE];
     if (file.link_steps.count > 0) {
-        copy(&r, &file.link_steps, 2, "link_steps", out->link_step_s);
+        copy_list(&reading, &file.link_steps, 2, "link_steps", out->link_step_s);
     }
-    copy(&r, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
+    copy_list(&reading, &file.net_overhead, 2, "net_overhead", out->net_overhead_s);
     out->net_channels = file.net_channels;
     out->nvls_min_gpus = file.nvls_min_gpus;
     for (int p = 0; p < MS_LIBRARY_PROTOCOLS; p++) {
-        copy(&r, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction", out->tree_correction[p]);
+        copy_list(&reading, &file.correction[p], MS_LIBRARY_SIZES, "tree_correction",
+                  out->tree_correction[p]);
     }
-    for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && r.status == MS_OK; g++) {
-        read_generation(&r, file.generations, GENERATIONS[g - MS_GENERATION_VOLTA].key,
+    for (int g = MS_GENERATION_VOLTA; g < MS_GENERATIONS && reading.status == MS_OK; g++) {
+        read_generation(&reading, file.generations, GENERATIONS[g - MS_GENERATION_VOLTA].key,
                         &out->generations[g]);
     }
-    return r.status;
+    return reading.status;
 }
 
-/* The tree of the file that a library is named by, with what the platform changes in it.
- * *root_out: NULL for "none". */
+/* Load the file of a library, and lay the keys over it that the platform changes.  library: the
+ * platform's value, a name or a mapping with `file`.  *root_out: NULL for "none".  Returns MS_OK;
+ * MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM. */
 static ms_status load_file(const ms_node *library, const char *const *paths, ms_arena *arena,
                            ms_diag *diag, ms_node **root_out) {
     const ms_file_search search = {.folders = paths, .subfolder = "libraries/"};
@@ -254,6 +267,7 @@ ms_status ms_library_read(const ms_node *node, const char *const *paths, ms_aren
     return status;
 }
 
+/* Removes the keys of all other generations from a copy of the library's document. */
 ms_status ms_library_list(const ms_library *library, ms_gpu_generation used, ms_arena *arena,
                           ms_node **keys_out) {
     ms_node *keys = ms_node_copy(library->keys, arena);

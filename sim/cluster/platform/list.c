@@ -1,9 +1,10 @@
-/* All keys of a platform with the values in use, for who records them. */
+/* Lists all keys of a platform with the values in use (ms_platform_list), for records of a run. */
 
 #include "base/config/config.h"
 #include "cluster/platform/files.h"
 
-/* Put the constants of the library in the place of its name. */
+/* Replace the name of the library by the constants of the library.  root: document of the
+ * platform. */
 static ms_status list_library(const ms_platform *platform, ms_node *root, ms_arena *arena) {
     ms_node *keys = NULL;
     const ms_node *name = ms_node_get(root, "library");

@@ -1,4 +1,6 @@
-/* Platform files: field tables, and where files are found. */
+/* Loads platform files (ms_platform_load): finds the file of a name, lays it over the platform on
+ * which it builds and overrides over both, and reads the resulting document with its GPU type,
+ * tiers, fabric and library. */
 #include <stddef.h>
 #include <string.h>
 
@@ -8,12 +10,13 @@
 #include "cluster/platform/files.h"
 #include "cluster/platform/tiers.h"
 
+/* Folders in which GPU types are looked up, at most. */
 enum { PATHS_MAX = 16 };
 
 /* Longest chain of platforms that build on each other. */
 enum { DEPTH_MAX = 4 };
 
-/* What the keys of a platform file's own mappings say; `fabric` is read by its kind's row. */
+/* The values of the keys below `node`. */
 typedef struct node_file {
     int gpus, nics;
     int wiring;
@@ -26,9 +29,10 @@ typedef struct node_file {
 static const char *const WIRINGS[] = {"switch", "pairs", NULL};
 static const char *const CPUS[] = {"intel", "amd", NULL};
 
+/* The values of a platform's keys. gpu, tiers, fabric and library are read by code of their own. */
 typedef struct platform_file {
     const char *name;
-    const char *base; /* taken out once it is laid below */
+    const char *base; /* name of the platform on which this one builds; removed once loaded */
     int nodes;
     node_file node;
     ms_slow_nodes slow_nodes;
@@ -124,7 +128,8 @@ const ms_field MS_PLATFORM_FIELDS[] = {
     {.key = NULL},
 };
 
-/* Folders where GPU types are looked up: that of the platform's file first. */
+/* List the folders in which GPU types are looked up: the folder of the platform's file first, then
+ * `folders`.  paths: NULL at the end.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status gather_paths(const char *path, const char *const *folders, ms_arena *arena,
                               const char *paths[PATHS_MAX + 2]) {
     const char *slash = strrchr(path, '/');
@@ -144,27 +149,31 @@ static ms_status gather_paths(const char *path, const char *const *folders, ms_a
     return MS_OK;
 }
 
-/* A platform that is looked for, and where it is named. */
-typedef struct lookup {
+/* A platform to be loaded. */
+typedef struct platform_lookup {
     const char *name;
     ms_file_search search;
-    const ms_node *named_by; /* the mapping that names it; NULL, or without a mark: no file does */
+    const ms_node *named_by; /* node that names it; NULL, or without a mark: no file names it */
     ms_arena *arena;
     ms_diag *diag;
-} lookup;
+} platform_lookup;
 
-static ms_status find_file(const lookup *l, const char **path_out) {
+/* Find the file of a platform.  *path_out: in the arena.  Returns MS_OK; MS_E_INPUT where there is
+ * none (reported at the node that names it); MS_E_NOMEM. */
+static ms_status find_file(const platform_lookup *lookup, const char **path_out) {
     const char *looked = NULL;
-    ms_status status = ms_find_yaml(l->name, &l->search, l->arena, path_out, &looked);
+    ms_status status =
+        ms_find_yaml(lookup->name, &lookup->search, lookup->arena, path_out, &looked);
     if (status != MS_OK || *path_out != NULL) {
         return status;
     }
-    bool has_mark = l->named_by != NULL && l->named_by->mark.file != NULL;
-    return ms_config_fault(l->diag, has_mark ? l->named_by : NULL, has_mark ? "platform" : NULL,
-                           "no platform '%s'%s%s", l->name, looked,
-                           ms_find_yaml_hint(l->name, &l->search, l->arena));
+    bool has_mark = lookup->named_by != NULL && lookup->named_by->mark.file != NULL;
+    return ms_config_fault(lookup->diag, has_mark ? lookup->named_by : NULL,
+                           has_mark ? "platform" : NULL, "no platform '%s'%s%s", lookup->name,
+                           looked, ms_find_yaml_hint(lookup->name, &lookup->search, lookup->arena));
 }
 
+/* Check that the platform has no more GPUs than are supported. */
 static ms_status check_size(const platform_file *file, const ms_node *root, ms_diag *diag) {
     double gpus = (double)file->nodes * file->node.gpus;
     return gpus <= MS_PLATFORM_GPUS_MAX
@@ -174,8 +183,9 @@ static ms_status check_size(const platform_file *file, const ms_node *root, ms_d
                                  file->nodes, file->node.gpus, gpus, (int)MS_PLATFORM_GPUS_MAX);
 }
 
-/* The fabric, once nodes, tiers and routing stand in *platform.  before: what the rest of the file
- * came to; with a fault there only the fabric's keys themselves are looked at. */
+/* Read the fabric, once nodes, tiers and routing are set in *platform.  before: status of the rest
+ * of the file; after a fault there only the fabric's keys themselves are checked.  Returns the
+ * first fault of the file, or the status of the fabric. */
 static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_status before,
                              ms_arena *arena, ms_diag *diag, ms_platform *platform) {
     ms_fabric_file fabric = {.root = root,
@@ -191,7 +201,9 @@ static ms_status read_fabric(const platform_file *file, const ms_node *root, ms_
     return status == MS_E_NOMEM || size == MS_OK ? status : size;
 }
 
-/* The communication library, which knows GPUs by their generation and nodes by their NICs. */
+/* Read the communication library, and the keys of nodes and switches that it depends on. A library
+ * needs the generation of the GPUs and the NICs of a node, and NVLS needs a switch in the node.
+ * Returns MS_OK; MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM. */
 static ms_status read_library(const platform_file *file, const ms_node *root,
                               const char *const *paths, ms_arena *arena, ms_diag *diag,
                               ms_platform *platform) {
@@ -218,10 +230,12 @@ static ms_status read_library(const platform_file *file, const ms_node *root,
     return MS_OK;
 }
 
-/* Read everything of an effective document into *platform. */
+/* Read everything of a document into *platform; a part with a fault does not keep the other parts
+ * from being checked. The document's `gpu` becomes the effective one, with the keys of its type's
+ * file.  paths: folders of GPU types and libraries. */
 static ms_status read_document(ms_node *root, const char *const *paths, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
-    platform_file file = {.has_pxn = true};
+    platform_file file = {.has_pxn = true}; /* unless the key says otherwise */
     ms_config_take_out(root, MS_PLATFORM_FIELDS);
     ms_status status = ms_config_read(root, MS_PLATFORM_FIELDS, "", &file, arena, diag);
     if (status == MS_E_NOMEM) {
@@ -260,8 +274,8 @@ static ms_status read_document(ms_node *root, const char *const *paths, ms_arena
     return status;
 }
 
-/* Lay keys over a platform's; a library that is named there becomes a mapping where keys of it are
- * to change. */
+/* Lay keys over a platform's document. A library is a name there or a mapping; where keys of the
+ * library are to change, a name becomes a mapping with the name as `file` first. */
 static ms_status overlay(ms_node *root, const ms_node *over, ms_arena *arena, ms_diag *diag) {
     ms_node *library = ms_node_get(root, "library");
     const ms_node *changes = ms_node_get(over, "library");
@@ -275,58 +289,62 @@ static ms_status overlay(ms_node *root, const ms_node *over, ms_arena *arena, ms
     return status == MS_OK ? ms_node_overlay(root, over, arena) : status;
 }
 
-static ms_status load_document(const lookup *l, int depth, const char *paths[PATHS_MAX + 2],
-                               ms_node **root_out);
+static ms_status load_document(const platform_lookup *lookup, int depth,
+                               const char *paths[PATHS_MAX + 2], ms_node **root_out);
 
-/* Load the platform that a file names as its base, and lay it below the file's keys. paths: folders
- * of the file, in which the base's folders then follow the file's own folder. */
-static ms_status load_base(const lookup *l, int depth, const ms_node *base,
+/* Load the platform that a file names as its base, and lay the file's keys over it.  depth: of the
+ * chain, from 1.  paths: folders of the file; those of the base are put behind the file's own
+ * folder. *root: keys of the file, replaced by both together. */
+static ms_status load_base(const platform_lookup *lookup, int depth, const ms_node *base,
                            const char *paths[PATHS_MAX + 2], ms_node **root) {
-    const char *inner[PATHS_MAX + 2];
+    const char *base_paths[PATHS_MAX + 2];
     ms_node *below = NULL;
     if (base->type != MS_NODE_SCALAR) {
-        return ms_config_fault(l->diag, base, "base", "expected the name or path of a platform");
+        return ms_config_fault(lookup->diag, base, "base",
+                               "expected the name or path of a platform");
     }
     if (depth > DEPTH_MAX) {
-        return ms_config_fault(l->diag, base, "base", "more than %d platforms build on each other",
-                               (int)DEPTH_MAX);
+        return ms_config_fault(lookup->diag, base, "base",
+                               "more than %d platforms build on each other", (int)DEPTH_MAX);
     }
     bool is_relative = strchr(base->text, '/') != NULL && base->text[0] != '/';
-    lookup wanted = *l;
+    platform_lookup wanted = *lookup;
     wanted.name =
-        is_relative ? ms_arena_printf(l->arena, "%s/%s", paths[0], base->text) : base->text;
+        is_relative ? ms_arena_printf(lookup->arena, "%s/%s", paths[0], base->text) : base->text;
     wanted.search.folders = paths;
     wanted.named_by = base;
     ms_status status =
-        wanted.name == NULL ? MS_E_NOMEM : load_document(&wanted, depth + 1, inner, &below);
-    status = status == MS_OK ? ms_tiers_check_names(below, *root, l->diag) : status;
-    status = status == MS_OK ? overlay(below, *root, l->arena, l->diag) : status;
+        wanted.name == NULL ? MS_E_NOMEM : load_document(&wanted, depth + 1, base_paths, &below);
+    status = status == MS_OK ? ms_tiers_check_names(below, *root, lookup->diag) : status;
+    status = status == MS_OK ? overlay(below, *root, lookup->arena, lookup->diag) : status;
     if (status != MS_OK) {
         return status;
     }
     ms_node_remove(below, ms_node_get(below, "base"));
     *root = below;
     size_t count = 1; /* the file's own folder stays in front */
-    for (size_t i = 0; inner[i] != NULL && count <= PATHS_MAX; i++) {
-        paths[count++] = inner[i];
+    for (size_t i = 0; base_paths[i] != NULL && count <= PATHS_MAX; i++) {
+        paths[count++] = base_paths[i];
     }
     paths[count] = NULL;
     return MS_OK;
 }
 
-/* Load the keys of a platform's file, with the keys of its base below them. paths: folders in which
- * GPU types are looked up. */
-static ms_status load_document(const lookup *l, int depth, const char *paths[PATHS_MAX + 2],
-                               ms_node **root_out) {
+/* Load the keys of a platform's file, laid over those of its base.  paths: gets the folders in
+ * which GPU types are looked up.  Returns MS_OK; MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM. */
+static ms_status load_document(const platform_lookup *lookup, int depth,
+                               const char *paths[PATHS_MAX + 2], ms_node **root_out) {
     const char *path = NULL;
     ms_node *root = NULL;
-    ms_status status = find_file(l, &path);
-    status = status == MS_OK ? gather_paths(path, l->search.folders, l->arena, paths) : status;
-    status = status == MS_OK ? ms_yaml_load(path, l->arena, l->diag, &root) : status;
-    status = status == MS_OK ? ms_input_expect(root, MS_INPUT_PLATFORM, path, l->diag) : status;
+    ms_status status = find_file(lookup, &path);
+    status =
+        status == MS_OK ? gather_paths(path, lookup->search.folders, lookup->arena, paths) : status;
+    status = status == MS_OK ? ms_yaml_load(path, lookup->arena, lookup->diag, &root) : status;
+    status =
+        status == MS_OK ? ms_input_expect(root, MS_INPUT_PLATFORM, path, lookup->diag) : status;
     const ms_node *base = status == MS_OK ? ms_node_get(root, "base") : NULL;
     if (base != NULL) {
-        status = load_base(l, depth, base, paths, &root);
+        status = load_base(lookup, depth, base, paths, &root);
     }
     if (status == MS_OK) {
         *root_out = root;
@@ -334,16 +352,18 @@ static ms_status load_document(const lookup *l, int depth, const char *paths[PAT
     return status;
 }
 
+/* Overrides of tier "*" are spread over the document's tiers first, and misspelt tiers are refused,
+ * because a name that the document lacks would become a new tier. */
 ms_status ms_platform_load(const char *name, const char *const *folders, const ms_node *overrides,
                            ms_arena *arena, ms_diag *diag, ms_platform *platform_out,
                            const ms_node **document_out) {
     const char *paths[PATHS_MAX + 2];
     ms_node *root = NULL;
-    const lookup wanted = {.name = name,
-                           .search = {.folders = folders, .subfolder = ""},
-                           .named_by = overrides,
-                           .arena = arena,
-                           .diag = diag};
+    const platform_lookup wanted = {.name = name,
+                                    .search = {.folders = folders, .subfolder = ""},
+                                    .named_by = overrides,
+                                    .arena = arena,
+                                    .diag = diag};
     ms_status status = load_document(&wanted, 1, paths, &root);
     status = status == MS_OK ? ms_tiers_spread(root, &overrides, arena) : status;
     if (status == MS_OK && overrides != NULL) {

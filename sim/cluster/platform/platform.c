@@ -1,10 +1,13 @@
-/* What a platform tells of itself: whatever a fabric kind knows is asked of its row. */
+/* Questions about a platform that the rest of the program asks (platform.h): numbers and names of
+ * links, routes, domains, rings, bisection. What only a fabric kind knows is passed on to the
+ * functions of the platform's kind (fabric.h). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cluster/platform/fabric.h"
 
+/* The fabric kind of a platform. */
 static const ms_fabric_kind *kind_of(const ms_platform *platform) {
     return platform->topology->kind;
 }
@@ -71,11 +74,13 @@ int ms_platform_scale_up_domain(const ms_platform *platform) {
     return ms_platform_domain(platform, 0);
 }
 
+/* Links without a limit are dropped, since they never hold a flow back; their latency stays in the
+ * sum. */
 void ms_platform_route(const ms_platform *platform, int source, int destination,
                        ms_route *route_out) {
     ms_fabric_route(platform, source, destination, route_out);
-    int kept = 0;
-    int turn = 0;
+    int kept = 0; /* links with a limit so far, moved to the front */
+    int turn = 0; /* how many of these come before the turn */
     for (int i = 0; i < route_out->count; i++) {
         turn = i == route_out->turn ? kept : turn;
         int link = route_out->links[i];
@@ -93,26 +98,30 @@ int ms_platform_rails(const ms_platform *platform) {
     return kind->rails == NULL ? 0 : kind->rails(platform);
 }
 
-/* Whether all GPUs of a group stay in their nodes, and on NICs that lie as theirs do, when they
- * move so many slots inside them. */
-static bool stay_inside(const ms_platform *platform, const ms_group_move *move) {
+/* Whether every GPU of a group stays in its node, and moves to the NIC that is as many NICs
+ * further, when it moves by move->slots_on slots. GPU i of a node uses NIC i mod nics; so all
+ * slots, before and after the move, have to be in one run of `nics` slots. */
+static bool stays_inside_nodes(const ms_platform *platform, const ms_group_move *move) {
     int nics = platform->nics_per_node > 0 ? platform->nics_per_node : platform->gpus_per_node;
-    int to[2] = {move->slots[0] + move->slots_on, move->slots[1] + move->slots_on};
-    int round = move->slots[0] / nics;
-    bool is_inside = to[0] >= 0 && to[1] < platform->gpus_per_node;
-    return move->slots_on == 0 || (is_inside && move->slots[1] / nics == round &&
-                                   to[0] / nics == round && to[1] / nics == round);
+    int moved_slots[2] = {move->slots[0] + move->slots_on, move->slots[1] + move->slots_on};
+    int run = move->slots[0] / nics;
+    bool is_inside = moved_slots[0] >= 0 && moved_slots[1] < platform->gpus_per_node;
+    return move->slots_on == 0 || (is_inside && move->slots[1] / nics == run &&
+                                   moved_slots[0] / nics == run && moved_slots[1] / nics == run);
 }
 
+/* The routes stay alike if the group moves by whole domains of the tier inside the outermost tier
+ * that it crosses, and if it stays in one domain of the outermost tier. */
 bool ms_platform_moves_alike(const ms_platform *platform, const ms_group_move *move,
                              int *shifts_out) {
     const ms_fabric_kind *kind = kind_of(platform);
-    int inside = move->tier > 0 ? ms_platform_domain(platform, move->tier - 1) : 1;
-    int around = move->tier >= 0 ? ms_platform_domain(platform, move->tier) : 1;
-    int on = move->nodes * platform->gpus_per_node;
-    bool is_whole = on % inside == 0 && stay_inside(platform, move);
-    bool is_joined = (move->gpus[0] + on) / around == (move->gpus[1] + on) / around;
-    if (kind->shift == NULL || ms_platform_rails(platform) == 0 || !is_whole || !is_joined) {
+    int inner_domain = move->tier > 0 ? ms_platform_domain(platform, move->tier - 1) : 1;
+    int outer_domain = move->tier >= 0 ? ms_platform_domain(platform, move->tier) : 1;
+    int gpus_on = move->nodes * platform->gpus_per_node;
+    bool is_whole = gpus_on % inner_domain == 0 && stays_inside_nodes(platform, move);
+    bool is_in_one_domain =
+        (move->gpus[0] + gpus_on) / outer_domain == (move->gpus[1] + gpus_on) / outer_domain;
+    if (kind->shift == NULL || ms_platform_rails(platform) == 0 || !is_whole || !is_in_one_domain) {
         return false;
     }
     memset(shifts_out, 0, MS_TIER_MAX * sizeof *shifts_out);
@@ -136,7 +145,7 @@ double ms_route_bottleneck_Bps(const ms_platform *platform, const ms_route *rout
 ms_status ms_platform_rings(const ms_platform *platform, const int *gpus, int members,
                             ms_arena *arena, ms_ring_orders *orders_out) {
     const ms_fabric_kind *kind = kind_of(platform);
-    if (kind->rings == NULL || members < 3) {
+    if (kind->rings == NULL || members < 3) { /* two members have one order only */
         *orders_out = (ms_ring_orders){.rings = 0};
         return MS_OK;
     }

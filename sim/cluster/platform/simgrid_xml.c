@@ -1,4 +1,5 @@
-/* SimGrid platform description: the same graph for other tools that run on SimGrid. */
+/* Writes a platform as a SimGrid XML description (ms_platform_write_simgrid_xml), for other tools
+ * that run on SimGrid: hosts, links, and the routers and routes of the fabric kind. */
 #include <math.h>
 
 #include "cluster/platform/fabric.h"
@@ -9,6 +10,7 @@ enum { XML_GPUS_MAX = 1024, NAME_SIZE = MS_XML_NAME_SIZE };
 /* Bandwidth in place of an unlimited link: far above any link, and not shared. */
 #define UNLIMITED_BPS 1e18
 
+/* Write a link. One without a limit becomes very fast and not shared (FATPIPE). */
 static void write_link(const ms_platform *platform, int link, ms_buffer *out) {
     char name[NAME_SIZE];
     ms_link_info info = ms_platform_link(platform, link);
@@ -32,6 +34,7 @@ void ms_xml_write_edge(const ms_platform *platform, const ms_xml_edge *e, ms_buf
     ms_buffer_puts(out, "</route>\n");
 }
 
+/* Write a host for each GPU. */
 static void write_hosts(const ms_platform *platform, ms_buffer *out) {
     for (int gpu = 0; gpu < ms_platform_gpus(platform); gpu++) {
         ms_buffer_printf(out, "    <host id=\"gpu-%d\" speed=\"%.17gf\"/>\n", gpu,
@@ -39,6 +42,7 @@ static void write_hosts(const ms_platform *platform, ms_buffer *out) {
     }
 }
 
+/* Write all links of the platform, and the link `step`, which has no latency and no limit. */
 static void write_links(const ms_platform *platform, ms_buffer *out) {
     ms_buffer_printf(out,
                      "    <link id=\"step\" bandwidth=\"%.17gBps\" latency=\"0s\" "
@@ -49,6 +53,8 @@ static void write_links(const ms_platform *platform, ms_buffer *out) {
     }
 }
 
+/* Hosts and links are written here; routers and routes depend on the fabric, so its kind writes
+ * them. */
 ms_status ms_platform_write_simgrid_xml(const ms_platform *platform, ms_diag *diag,
                                         ms_buffer *out) {
     const ms_fabric_kind *kind = platform->topology->kind;

@@ -1,4 +1,5 @@
-/* `tiers` of a platform file: their keys, and how they are read. */
+/* Reads the mapping `tiers` of a platform file, and prepares overrides of tiers (tiers.h). A tier
+ * is a level of links, such as NVLink, NICs or the uplinks of leaf switches. */
 #include "cluster/platform/tiers.h"
 
 #include <math.h>
@@ -26,12 +27,14 @@ static const ms_field TIER_FIELDS[] = {
 
 const ms_field MS_TIER_ROW = MS_KEY("tier", NULL, MAP, 0, .fields = TIER_FIELDS);
 
-/* A tier whose bandwidth is read as a word, for 'unlimited'. */
+/* A tier whose bandwidth is not read as a quantity, because it is the word 'unlimited'. */
 typedef struct unlimited_tier {
     ms_tier tier;
     const ms_node *bandwidth;
 } unlimited_tier;
 
+/* Read a tier of unlimited bandwidth, by a copy of the table in which the bandwidth is any node.
+ * The rows of the copy are in the order of TIER_FIELDS. */
 static ms_status read_unlimited_tier(const ms_node *mapping, const char *key_path, ms_arena *arena,
                                      ms_diag *diag, ms_tier *tier_out) {
     ms_field fields[sizeof TIER_FIELDS / sizeof TIER_FIELDS[0]];
@@ -41,21 +44,24 @@ static ms_status read_unlimited_tier(const ms_node *mapping, const char *key_pat
     fields[1].offset = offsetof(unlimited_tier, tier.efficiency);
     fields[2].offset = offsetof(unlimited_tier, tier.exchange_efficiency);
     fields[3].offset = offsetof(unlimited_tier, tier.latency_s);
-    unlimited_tier read = {0};
-    ms_status status = ms_config_read(mapping, fields, key_path, &read, arena, diag);
+    unlimited_tier values = {0};
+    ms_status status = ms_config_read(mapping, fields, key_path, &values, arena, diag);
     if (status == MS_OK) {
-        *tier_out = read.tier;
+        *tier_out = values.tier;
         tier_out->bandwidth_Bps = INFINITY;
     }
     return status;
 }
 
+/* Whether a text is allowed as a name of a tier; names become parts of link names. */
 static bool is_name(const char *text) {
     static const char ALLOWED[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     return text[0] != '\0' && text[strspn(text, ALLOWED)] == '\0';
 }
 
+/* Read one tier.  mapping: its key is the tier's name.  Returns MS_OK; MS_E_INPUT (reported);
+ * MS_E_NOMEM. */
 static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *diag,
                            ms_tier *tier_out) {
     const char *key_path = ms_arena_printf(arena, "tiers.%s", mapping->key);
@@ -85,6 +91,7 @@ static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *dia
     return status;
 }
 
+/* Reads all tiers, also behind one with a fault, and returns the first fault. */
 ms_status ms_tiers_read(const ms_node *tiers, ms_arena *arena, ms_diag *diag,
                         ms_platform *platform) {
     if (tiers->type != MS_NODE_MAPPING || tiers->count == 0) {
@@ -104,6 +111,8 @@ ms_status ms_tiers_read(const ms_node *tiers, ms_arena *arena, ms_diag *diag,
     return first;
 }
 
+/* A name that is like no tier of the document is a new tier, unless its value is null: there is
+ * nothing to remove. */
 ms_status ms_tiers_check_names(const ms_node *root, const ms_node *overrides, ms_diag *diag) {
     const ms_node *tiers = ms_node_get(root, "tiers");
     const ms_node *changed = ms_node_get(overrides, "tiers");
@@ -130,15 +139,17 @@ ms_status ms_tiers_check_names(const ms_node *root, const ms_node *overrides, ms
     return status;
 }
 
-static const char ANY_TIER[] = "*";
+static const char ANY_TIER[] = "*"; /* in overrides: every tier */
 
-/* Lay what is said of a tier over what was said of it before. */
-static ms_status lay_over(ms_node *tiers, const char *name, const ms_node *said, ms_arena *arena) {
+/* Lay the override of one tier over earlier overrides of this tier.  tiers: the overrides so far.
+ * name: of the tier. */
+static ms_status lay_over(ms_node *tiers, const char *name, const ms_node *override,
+                          ms_arena *arena) {
     ms_node *target = ms_node_get(tiers, name);
     if (target != NULL) {
-        return ms_node_overlay(target, said, arena);
+        return ms_node_overlay(target, override, arena);
     }
-    target = ms_node_copy(said, arena);
+    target = ms_node_copy(override, arena);
     if (target == NULL) {
         return MS_E_NOMEM;
     }
@@ -147,6 +158,8 @@ static ms_status lay_over(ms_node *tiers, const char *name, const ms_node *said,
     return MS_OK;
 }
 
+/* The overrides of tiers are taken out of a copy one by one, and laid again in their order, where
+ * "*" is laid on every tier of the document. */
 ms_status ms_tiers_spread(const ms_node *root, const ms_node **overrides, ms_arena *arena) {
     const ms_node *tiers = ms_node_get(root, "tiers");
     const ms_node *any = ms_node_get(ms_node_get(*overrides, "tiers"), ANY_TIER);

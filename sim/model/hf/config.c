@@ -1,4 +1,7 @@
-/* From a config to the `model:` mapping. */
+/* From a Hugging Face config (config.json) to the `model:` mapping of a workload. The config's
+ * model_type selects a family; its row in the file of types (workloads/families/hugging-face.yaml)
+ * gives traits, defaults and names of keys. Each read_ function looks up some keys of the config
+ * and puts the model's keys that follow from them (reader.c). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,15 +10,17 @@
 #include "model/hf/layers.h"
 #include "model/hf/windows.h"
 
-/* Without a word of the config on what it is trained with, sequences are as long as pretraining's
- * usually are at most (Llama 3, arXiv:2407.21783, section 3.4: 8K before long contexts). */
+/* Tokens of a sequence, at most, where the config does not say how long pretraining's sequences
+ * were (Llama 3, arXiv:2407.21783, section 3.4: 8K before long contexts). */
 enum { USUAL_SEQUENCE = 8192, LENGTH_MAX = 1 << 28 };
 
+/* Whether the model has a trait of its family, as the config has changed it. */
 static bool has(const ms_hf_reader *r, ms_hf_trait trait) {
     return (r->traits & (unsigned)trait) != 0;
 }
 
-/* Copy a size that the model needs: without one its absence is a fault. */
+/* Copy a size that the model needs, and report a fault where the config and the family's defaults
+ * lack it. goal: as for ms_hf_take. */
 static void copy_size(ms_hf_reader *r, const char *key, const char *goal) {
     if (!ms_hf_copy(r, key, goal) && (r->status == MS_OK || ms_hf_take(r, key, goal) == NULL)) {
         ms_hf_fault(r, r->config, key,
@@ -24,7 +29,8 @@ static void copy_size(ms_hf_reader *r, const char *key, const char *goal) {
     }
 }
 
-/* How long sequences were before their positions were stretched; 0: the config does not say. */
+/* Tokens of a sequence before the model's positions were stretched for longer ones; 0: the config
+ * does not say. from_out: gets the node of that number. */
 static int original_length(ms_hf_reader *r, const ms_node **from_out) {
     static const char KEY[] = "original_max_position_embeddings";
     static const char *const SCALINGS[] = {"rope_scaling", "rope_parameters"};
@@ -44,8 +50,8 @@ static int original_length(ms_hf_reader *r, const ms_node **from_out) {
     return length;
 }
 
-/* The longest sequence of pretraining where the config names it, else what is usual within the
- * longest that it allows. */
+/* Put the length of sequences: the longest of pretraining where the config names it, else the
+ * longest that it allows, up to a usual length. */
 static void put_sequence(ms_hf_reader *r) {
     static const char KEY[] = "max_position_embeddings";
     int longest = 0;
@@ -63,6 +69,7 @@ static void put_sequence(ms_hf_reader *r) {
     ms_hf_put_int(r, "sequence", is_known ? place : from, is_known ? original : usual);
 }
 
+/* Put the numbers and the size of heads. Latent attention has sizes of its own (read_model). */
 static void read_heads(ms_hf_reader *r) {
     static const char KEYS_VALUES[] = "num_key_value_heads";
     int heads = 0, kv_heads = 0;
@@ -79,20 +86,21 @@ static void read_heads(ms_hf_reader *r) {
     (void)ms_hf_copy(r, "head_dim", NULL);
 }
 
-/* Of the dense MLP, where a layer has one. */
+/* Put the inner size of the dense MLP. A gated model needs it; a GPT has a default. */
 static void read_ffn(ms_hf_reader *r) {
     static const char KEY[] = "intermediate_size";
     int ffn = 0;
     if (ms_hf_int(r, KEY, &ffn)) {
         ms_hf_put_int(r, "ffn", ms_hf_take(r, KEY, NULL), has(r, MS_HF_HALF_FFN) ? ffn / 2 : ffn);
     } else if (has(r, MS_HF_GATED)) {
-        copy_size(r, KEY, NULL); /* a fault */
+        copy_size(r, KEY, NULL); /* reports that the key is missing */
     }
 }
 
-/* Which linear layers have biases: all but the head by `bias`, else those of a list. */
+/* Put which linear layers have biases: `bias: true` for all but the head and the experts, or a list
+ * of others in `biases`. */
 static void put_biases(ms_hf_reader *r) {
-    enum { IN_ALL = 3 }; /* parts that `bias` names already */
+    enum { IN_ALL = 3 }; /* PARTS[0..2], which `bias: true` stands for */
     static const struct {
         unsigned traits;
         const char *word;
@@ -116,9 +124,10 @@ static void put_biases(ms_hf_reader *r) {
     }
 }
 
+/* Put the kind of norms and where layers have them, by the model's traits. */
 static void put_norms(ms_hf_reader *r) {
     static const struct {
-        unsigned traits; /* all of them */
+        unsigned traits; /* the model must have all of these */
         const char *key, *text;
     } PUTS[] = {{MS_HF_PARALLEL, "parallel_block", "true"},
                 {MS_HF_PARALLEL | MS_HF_BRANCH_NORMS, "branch_norms", "true"},
@@ -135,7 +144,9 @@ static void put_norms(ms_hf_reader *r) {
     }
 }
 
-/* How layers are made. */
+/* Put the choices of shape that are no sizes: ties, biases, norms, positions, gate, dropout,
+ * windows. The rules for all types are applied before biases and norms are put, which they can
+ * change. */
 static void read_manner(ms_hf_reader *r) {
     static const char TIED[] = "tie_word_embeddings";
     bool is_tied = false;
@@ -154,7 +165,8 @@ static void read_manner(ms_hf_reader *r) {
     ms_hf_put_windows(r, layers, has(r, MS_HF_WINDOW));
 }
 
-/* Experts that every token passes: some of the routed ones' size, or one of a size of its own. */
+/* Put the experts that every token passes: several of the routed experts' size, or one of a size of
+ * its own. */
 static void read_shared_experts(ms_hf_reader *r) {
     static const char SIZE[] = "shared_expert_intermediate_size";
     int ffn = 0;
@@ -172,7 +184,7 @@ static void read_shared_experts(ms_hf_reader *r) {
     }
 }
 
-/* Returns whether a layer keeps a dense MLP. */
+/* Put the mixture of experts. Returns whether a layer keeps a dense MLP. */
 static bool read_experts(ms_hf_reader *r) {
     static const char OWN[] = "moe_intermediate_size";
     int layers = 0;
@@ -188,6 +200,8 @@ static bool read_experts(ms_hf_reader *r) {
     return ms_hf_put_dense_layers(r, layers);
 }
 
+/* Put all keys of the model but its name and type. Faults are kept in r->status, and reading goes
+ * on. */
 static void read_model(ms_hf_reader *r) {
     static const char MODULES[] = "num_nextn_predict_layers";
     int modules = 0;
@@ -215,7 +229,8 @@ static void read_model(ms_hf_reader *r) {
 
 /* ---- the whole ---- */
 
-/* The model's own name if the file knows it, else its type. */
+/* Put the model's name: the last part of the checkpoint's name if the config has one, else its
+ * type. */
 static void put_name(ms_hf_reader *r) {
     static const char KEY[] = "_name_or_path";
     const ms_node *own = ms_hf_take(r, KEY, NULL);
@@ -229,7 +244,8 @@ static void put_name(ms_hf_reader *r) {
     }
 }
 
-/* List sizes that any model has and a config of an unknown type lacks. */
+/* Append which sizes that any model has, under any of their names, a config of an unknown type
+ * lacks. */
 static void list_lacking(const ms_hf_reader *r, ms_buffer *out) {
     static const char *const SIZES[] = {"hidden_size", "num_hidden_layers", "num_attention_heads",
                                         "intermediate_size", "vocab_size"};
@@ -245,7 +261,7 @@ static void list_lacking(const ms_hf_reader *r, ms_buffer *out) {
     }
 }
 
-/* Whether the file is another that stands beside a model's config, or in its place, by a key. */
+/* Words on a file that users mistake for a config, if one of its keys is there; else "". */
 static const char *other_file(const ms_hf_reader *r) {
     const ms_node *files = ms_node_get(r->types, "files");
     for (const ms_node *file = ms_hf_first(files); file != NULL; file = file->next) {
@@ -265,7 +281,8 @@ static void list_families(const ms_node *families, const char **names, ms_buffer
     }
 }
 
-/* Tell of a type of models that no row has.  type: NULL: the config names none. */
+/* Report a model type that has no row in the file of types: a known one that is not built, a
+ * missing or an unknown one. type: NULL: the config names none. */
 static void refuse_type(ms_hf_reader *r, const ms_node *type) {
     const char *word = type != NULL && type->type == MS_NODE_SCALAR ? type->text : NULL;
     const char *unbuilt = word == NULL ? NULL : ms_hf_unbuilt(r->types, word);
@@ -295,6 +312,8 @@ static void refuse_type(ms_hf_reader *r, const ms_node *type) {
     ms_buffer_release(&lacking);
 }
 
+/* Find the family of the config's model_type, and apply its own rules to its traits. Returns
+ * r->status. */
 static ms_status find_family(ms_hf_reader *r) {
     const ms_node *type = ms_node_get(r->config, "model_type");
     type = type == NULL ? ms_node_get(r->root, "model_type") : type;
@@ -316,8 +335,8 @@ static ms_status find_family(ms_hf_reader *r) {
     return r->status;
 }
 
-/* The mapping that holds the text model's keys, by the names that it has in configs of several
- * models; NULL: there is none. */
+/* The mapping that holds the text model's keys in a config of several models (text and vision,
+ * say), under any of its names; NULL: there is none. key_out: gets that name. */
 static const ms_node *text_of(const ms_node *config, const char **key_out) {
     static const char *const TEXTS[] = {"text_config", "llm_config", "language_config", NULL};
     for (size_t i = 0; TEXTS[i] != NULL; i++) {
@@ -329,6 +348,8 @@ static const ms_node *text_of(const ms_node *config, const char **key_out) {
     return NULL;
 }
 
+/* Make the `model:` mapping of a config. A lack of memory inside the reading shows in
+ * arena->has_failed, and is reported once at the end. */
 ms_status ms_hf_model(const ms_node *types, const ms_node *config, ms_arena *arena, ms_diag *diag,
                       ms_hf_result *result_out) {
     const char *place = NULL;
@@ -367,17 +388,20 @@ ms_status ms_hf_model(const ms_node *types, const ms_node *config, ms_arena *are
     return r->status;
 }
 
-/* A model's name or its page where a file's is meant: nothing is there of that name. */
+/* Whether a path looks like a model's name or its page on the web, and no file of that name exists.
+ * facts: of the file; NULL: stat has failed with errno. */
 static bool is_models_name(const char *path, const struct stat *facts) {
     bool is_page = strncmp(path, "http", 4) == 0;
     bool is_file = facts != NULL || errno != ENOENT;
     return !is_file && path[0] != '\0' && (is_page || strstr(path, ".json") == NULL);
 }
 
+/* Read a config file; a folder stands for its config.json. Nothing is downloaded: for a name or
+ * page of a model the message says what to do. */
 ms_status ms_hf_load(const char *path, ms_arena *arena, ms_diag *diag, ms_node **config_out) {
     struct stat facts;
     bool is_there = stat(path, &facts) == 0;
-    if (!is_there && errno == EIO) {
+    if (!is_there && errno == EIO) { /* other errors are reported when the file is opened */
         ms_failure_note_file(path, errno);
         ms_diag_error(diag, "%s", ms_failure_text());
         return MS_E_IO;

@@ -1,5 +1,6 @@
-/* Which layers of a config have experts: some keep a dense MLP, by four keys of several families.
- */
+/* Which layers of a Hugging Face config have experts and which keep a dense MLP. Families give a
+ * first layer with experts, steps, or lists. The layers are marked one by one, and then put into
+ * the model in its own terms: layers at the front, a step, or a list. */
 #include <string.h>
 
 #include "model/hf/layers.h"
@@ -31,9 +32,9 @@ static void mark_pattern(ms_hf_reader *r, const ms_node *list, dense_layers *den
     }
 }
 
-/* Mark the layers that a key lists by their numbers: `mlp_only_layers`, those without experts, or
- * `moe_layers`, those with experts, which then are all of them.
- *  Source: Transformers, qwen2_moe and llama4. */
+/* Mark the layers that a key lists by their numbers. is_dense: the listed layers are without
+ * experts (`mlp_only_layers`); else they have experts, and all other layers are dense
+ * (`moe_layers`). Source: Transformers, qwen2_moe and llama4. */
 static void mark_listed(ms_hf_reader *r, const char *key, bool is_dense, dense_layers *dense) {
     const ms_node *list = ms_hf_take(r, key, NULL);
     if (list == NULL) {
@@ -56,8 +57,8 @@ static void mark_listed(ms_hf_reader *r, const char *key, bool is_dense, dense_l
     }
 }
 
-/* `mlp_layer_types`: "dense" or "sparse" for each layer, which then says it alone.  Source:
- * Transformers 5, glm4_moe_lite, ernie4_5_moe and others (configuration). */
+/* Mark layers by `mlp_layer_types`, "dense" or "sparse" for each layer, which overrides other keys.
+ * Source: Transformers 5, glm4_moe_lite, ernie4_5_moe and others (configuration). */
 static void mark_types(ms_hf_reader *r, dense_layers *dense) {
     static const char KEY[] = "mlp_layer_types";
     const ms_node *list = ms_hf_take(r, KEY, NULL);
@@ -81,7 +82,7 @@ static void mark_types(ms_hf_reader *r, dense_layers *dense) {
     }
 }
 
-/* A step of layers, 1 where the config has none. */
+/* The step of layers with experts that a key gives; 1 where the config has none, or a list. */
 static int read_step(ms_hf_reader *r, const char *key) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     int step = 1;
@@ -95,7 +96,8 @@ static int read_step(ms_hf_reader *r, const char *key) {
     return step;
 }
 
-/* The last layer with experts; -1 says that of the model.  Source: Transformers, ernie4_5_moe. */
+/* Read the last layer with experts, 0-based; -1 stands for the last layer of the model. last_out:
+ * unchanged where the config does not say. Source: Transformers, ernie4_5_moe. */
 static void read_end(ms_hf_reader *r, int *last_out) {
     static const char KEY[] = "moe_layer_end_index";
     const ms_node *node = ms_hf_take(r, KEY, NULL);
@@ -105,14 +107,15 @@ static void read_end(ms_hf_reader *r, int *last_out) {
     }
 }
 
-/* Source: Transformers, qwen2_moe (decoder_sparse_step: layers whose number from 1 it divides have
- * experts), llama4 and ernie4_5_moe (the same by other names); DeepSeek-V2's modeling (behind
- * first_k_dense_replace those whose number from 0 moe_layer_freq divides). */
+/* Mark all layers by all keys of the families; a key that a config lacks leaves every layer with
+ * experts. Source: Transformers, qwen2_moe (decoder_sparse_step: layers whose number from 1 it
+ * divides have experts), llama4 and ernie4_5_moe (the same by other names); DeepSeek-V2's modeling
+ * (behind first_k_dense_replace those whose number from 0 moe_layer_freq divides). */
 static void mark_all(ms_hf_reader *r, dense_layers *dense) {
     int front = 0, last = dense->count - 1;
     long every =
         (long)read_step(r, "decoder_sparse_step") * read_step(r, "interleave_moe_layer_step");
-    every = every > LAYERS_MAX ? LAYERS_MAX : every;
+    every = every > LAYERS_MAX ? LAYERS_MAX : every; /* keeps the product within a long */
     every *= read_step(r, "moe_layer_interval");
     int freq = read_step(r, "moe_layer_freq");
     const ms_node *pattern = ms_hf_take(r, "moe_layer_freq", NULL);
@@ -132,7 +135,8 @@ static void mark_all(ms_hf_reader *r, dense_layers *dense) {
     mark_types(r, dense);
 }
 
-/* The step that all layers behind the front follow, the last of each having experts; 0: none. */
+/* The step such that, from layer `front` on, the last layer of every `step` layers has experts and
+ * the others are dense; 0: the layers follow no step. */
 static int find_step(const dense_layers *dense, int front) {
     int step = 1;
     while (front + step <= dense->count && dense->is_dense[front + step - 1]) {
@@ -146,6 +150,7 @@ static int find_step(const dense_layers *dense, int front) {
     return step;
 }
 
+/* Put the numbers of the dense layers from `front` on as a list. */
 static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
     const char **texts = MS_NEW(r->arena, const char *, dense->count);
     size_t count = 0;
@@ -155,11 +160,13 @@ static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
         }
     }
     if (r->arena->has_failed) {
-        return; /* told of at the end of the reading */
+        return; /* reported at the end of the reading */
     }
     ms_hf_put_list(r, "moe.dense_layers", texts, count);
 }
 
+/* Put into the model which layers keep a dense MLP. If all layers follow a step, it is put alone;
+ * else the dense layers at the front are counted, and those behind follow a step or are listed. */
 bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers) {
     dense_layers dense = {.count = layers < LAYERS_MAX ? layers : LAYERS_MAX};
     int front = 0, marked = 0;

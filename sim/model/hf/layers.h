@@ -4,8 +4,8 @@
 
 #include "model/hf/hf.h"
 
-/* Put into the model which layers keep a dense MLP.  layers: of the model.  Returns whether any
- * does. */
+/* Put into the model which layers keep a dense MLP. layers: number of the model's layers. Returns
+ * whether any layer does. */
 bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers);
 
 #endif

@@ -1,4 +1,5 @@
-/* Configs key by key: looking up, types of values, what became of each key. */
+/* Reads a Hugging Face config key by key: looks keys up under their names, checks the types of
+ * values, builds the model's mapping, and lists what became of each key. */
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -10,8 +11,8 @@
 
 enum { NAMES_MAX = 8, PATH_SIZE = 160, MESSAGE_SIZE = 1600, SHOWN_SIZE = 48 };
 
-/* Whether a fault of this value was reported before: sizes are asked for more than once. A config
- * as a whole, whose faults are the keys that it lacks, may have many. */
+/* Whether a fault of this value was reported before, as sizes are looked up more than once; notes
+ * the value if not. The config as a whole may have many faults: the keys that it lacks. */
 static bool was_reported(ms_hf_reader *r, const ms_node *node) {
     for (int i = 0; i < r->faulty_count; i++) {
         if (r->faulty[i] == node) {
@@ -24,6 +25,7 @@ static bool was_reported(ms_hf_reader *r, const ms_node *node) {
     return false;
 }
 
+/* Report a fault at a key's value, once for each value. The first fault's status is kept. */
 void ms_hf_fault(ms_hf_reader *r, const ms_node *node, const char *key, const char *format, ...) {
     char path[PATH_SIZE];
     char message[MESSAGE_SIZE];
@@ -45,16 +47,19 @@ static bool is_null(const ms_node *node) {
     return node->type == MS_NODE_SCALAR && !node->is_quoted && strcmp(node->text, "null") == 0;
 }
 
-/* The value of a key by its name, or by its dotted path below nested mappings. */
+/* The value of a key by one name, or by a dotted path through nested mappings; NULL: the config
+ * lacks it. */
 static const ms_node *node_of(const ms_hf_reader *r, const char *name) {
     bool is_there = false;
     const ms_node *node = strchr(name, '.') == NULL ? ms_node_get(r->config, name)
                                                     : ms_node_at(r->config, name, &is_there);
     node = strchr(name, '.') == NULL || is_there ? node : NULL;
-    bool is_whole = strcmp(name, "tie_word_embeddings") == 0; /* the whole model's to say, too */
-    return node == NULL && is_whole ? ms_node_get(r->root, name) : node;
+    /* in a config of several models this key may be beside the mapping of the text model */
+    bool may_be_above = strcmp(name, "tie_word_embeddings") == 0;
+    return node == NULL && may_be_above ? ms_node_get(r->root, name) : node;
 }
 
+/* Note a key as looked up, once for each name. */
 static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
     for (int i = 0; i < r->taken_count; i++) {
         if (strcmp(r->taken[i].key, taken->key) == 0) {
@@ -66,8 +71,9 @@ static void remember(ms_hf_reader *r, const ms_hf_taken *taken) {
     }
 }
 
-/* Transformers' default for a key, as if it stood in the config. goal: the workload's key that gets
- * the value; NULL: none does. */
+/* A node with Transformers' default for a key, as if the config had it; NULL: the family has no
+ * default. goal: the workload's key that gets the value; NULL: none does, and the key is not noted
+ * as looked up. */
 static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal) {
     const ms_node *usual = ms_node_get(r->family.defaults, key);
     ms_node *node = usual == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);
@@ -88,8 +94,9 @@ const ms_node *ms_hf_look(ms_hf_reader *r, const char *key) {
     return node == NULL || is_null(node) ? NULL : node;
 }
 
-/* The names under which a config may have a key: that of the family alone where it has a value, or
- * where the config has none of the others.  names: [NAMES_MAX], NULL behind the last. */
+/* List the names under which a config may have a key. The name of the family's own counts alone if
+ * it has a value, or if the config has none of the usual names. names: [NAMES_MAX], NULL behind the
+ * last. */
 static void list_names(ms_hf_reader *r, const char *key, const char **names) {
     const ms_node *also = ms_hf_fact(r->types, key, "also");
     const ms_node *own = ms_node_get(r->family.keys, key);
@@ -110,6 +117,8 @@ static void list_names(ms_hf_reader *r, const char *key, const char **names) {
     names[count] = NULL;
 }
 
+/* Look a key up under any of its names. All names that the config has are noted as used, and must
+ * give equal values. */
 const ms_node *ms_hf_take(ms_hf_reader *r, const char *key, const char *goal) {
     const ms_node *fact = ms_hf_fact(r->types, key, "gives");
     const ms_node *found = NULL;
@@ -134,7 +143,7 @@ const ms_node *ms_hf_take(ms_hf_reader *r, const char *key, const char *goal) {
     return found == NULL || is_null(found) ? NULL : found;
 }
 
-/* The name under which a config has a key, for messages. */
+/* The name under which the config has a key, for messages. node: the key's value. */
 static const char *given_name(ms_hf_reader *r, const char *key, const ms_node *node) {
     const char *names[NAMES_MAX];
     list_names(r, key, names);
@@ -148,7 +157,7 @@ static const char *given_name(ms_hf_reader *r, const char *key, const ms_node *n
 
 /* ---- types ---- */
 
-/* What came, for a message. */
+/* A value in words, for a message. out: [SHOWN_SIZE]. */
 static const char *shown(const ms_node *node, char *out) {
     if (node->type != MS_NODE_SCALAR) {
         return node->type == MS_NODE_MAPPING ? "an object" : "a list";
@@ -159,7 +168,8 @@ static const char *shown(const ms_node *node, char *out) {
     return out;
 }
 
-/* What layers have in common that a list says one by one; NULL, reported: they differ. */
+/* The entry that all entries of a list equal, where a config has one for each layer; NULL,
+ * reported: entries differ. An empty list is returned as it is. */
 static const ms_node *common_of(ms_hf_reader *r, const ms_node *list, const char *key) {
     for (const ms_node *entry = list->first; entry != NULL; entry = entry->next) {
         if (!ms_node_is_equal(entry, list->first)) {
@@ -170,6 +180,7 @@ static const ms_node *common_of(ms_hf_reader *r, const ms_node *list, const char
     return list->first == NULL ? list : list->first;
 }
 
+/* A node as a whole number; -1: it is no plain number, negative, or too large for an int. */
 int ms_hf_whole_of(const ms_node *node) {
     bool is_number = node != NULL && node->type == MS_NODE_SCALAR && !node->is_quoted &&
                      node->text[0] != '\0' && node->text[strspn(node->text, "0123456789")] == '\0';
@@ -178,6 +189,8 @@ int ms_hf_whole_of(const ms_node *node) {
     return errno != 0 || value > INT_MAX ? -1 : (int)value;
 }
 
+/* Look a key up as a whole number. A list becomes its common entry in families with such lists; any
+ * other node than a number is a fault. */
 bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node != NULL && node->type == MS_NODE_SEQUENCE && (r->traits & MS_HF_LISTS) != 0) {
@@ -197,6 +210,7 @@ bool ms_hf_int(ms_hf_reader *r, const char *key, int *out) {
     return true;
 }
 
+/* Look a key up as true or false; quoted words are no flags. */
 bool ms_hf_flag(ms_hf_reader *r, const char *key, bool *out) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node == NULL) {
@@ -214,6 +228,8 @@ bool ms_hf_flag(ms_hf_reader *r, const char *key, bool *out) {
     return true;
 }
 
+/* Look a key up as a number of 0 to 1. The node is returned instead of the number, so that the
+ * model gets the number as it is written. */
 const ms_node *ms_hf_share(ms_hf_reader *r, const char *key) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node == NULL) {
@@ -233,7 +249,7 @@ const ms_node *ms_hf_share(ms_hf_reader *r, const char *key) {
 
 /* ---- the model's mapping ---- */
 
-/* A new node at the end of a mapping or list; NULL: no memory. */
+/* A new node at the end of a mapping or list, with the place of model_type; NULL: no memory. */
 static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_node_type type) {
     ms_node *node = parent == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);
     if (node != NULL) {
@@ -244,7 +260,8 @@ static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_
     return node;
 }
 
-/* A new node of the model by its path, in a mapping that is made where it is missing. */
+/* A new node of the model at a path of at most one dot, in a mapping that is made where it is
+ * missing. */
 static ms_node *new_value(ms_hf_reader *r, const char *path, ms_node_type type) {
     const char *dot = strchr(path, '.');
     if (dot == NULL) {
@@ -256,6 +273,8 @@ static ms_node *new_value(ms_hf_reader *r, const char *path, ms_node_type type) 
     return new_child(r, mapping, dot + 1, type);
 }
 
+/* Put a value into the model. Without `text` the value is copied from `from`, which must then be
+ * there. */
 void ms_hf_put(ms_hf_reader *r, const char *key, const ms_node *from, const char *text) {
     ms_node *node = new_value(r, key, MS_NODE_SCALAR);
     if (node != NULL) {
@@ -272,6 +291,7 @@ void ms_hf_put_int(ms_hf_reader *r, const char *key, const ms_node *from, int va
     }
 }
 
+/* Put a list of texts into the model. */
 void ms_hf_put_list(ms_hf_reader *r, const char *key, const char *const *texts, size_t count) {
     ms_node *list = new_value(r, key, MS_NODE_SEQUENCE);
     for (size_t i = 0; i < count; i++) {
@@ -282,6 +302,8 @@ void ms_hf_put_list(ms_hf_reader *r, const char *key, const char *const *texts, 
     }
 }
 
+/* Copy a whole number from the config to the model. Its goal is a dotted path, from which "model."
+ * is removed. */
 bool ms_hf_copy(ms_hf_reader *r, const char *key, const char *goal) {
     static const char MODEL[] = "model.";
     const ms_node *fact = ms_hf_fact(r->types, key, "gives");
@@ -298,6 +320,7 @@ bool ms_hf_copy(ms_hf_reader *r, const char *key, const char *goal) {
 
 /* ---- what became of the keys ---- */
 
+/* The note of a key of the config that was looked up by this name; NULL: it was not. */
 static const ms_hf_taken *find_taken(const ms_hf_reader *r, const char *key) {
     for (int i = 0; i < r->taken_count; i++) {
         if (strcmp(r->taken[i].key, key) == 0 && !r->taken[i].is_assumed) {
@@ -307,7 +330,7 @@ static const ms_hf_taken *find_taken(const ms_hf_reader *r, const char *key) {
     return NULL;
 }
 
-/* Whether a key below this one was looked up. */
+/* Whether a key below the mapping `path` was looked up. */
 static bool is_taken_apart(const ms_hf_reader *r, const char *path) {
     size_t length = strlen(path);
     for (int i = 0; i < r->taken_count; i++) {
@@ -320,14 +343,15 @@ static bool is_taken_apart(const ms_hf_reader *r, const char *path) {
     return false;
 }
 
-/* Two texts, one behind the other; "" where memory runs out. */
+/* Two texts as one, in the arena; "" where memory runs out. */
 static const char *joined(const ms_hf_reader *r, const char *first, const char *second) {
     const char *text = ms_arena_printf(r->arena, "%s%s", first, second);
     return text == NULL ? "" : text;
 }
 
-/* Tell of one key.  path: its own within what holds the text model's keys.  is_text: it stands
- * there; else beside it, where the keys of other models stand and those of all of them together. */
+/* List one key of the config. path: of the key, below the mapping that holds the text model's keys.
+ * is_text: the key is in that mapping; else it is beside it, where the keys of the other models of
+ * a config are, and keys of all of them together. */
 static void list_key(const ms_hf_reader *r, const ms_node *node, const char *path, bool is_text,
                      ms_source_keys *keys) {
     const ms_hf_taken *taken = find_taken(r, path);
@@ -345,7 +369,8 @@ static void list_key(const ms_hf_reader *r, const ms_node *node, const char *pat
                              r->arena);
 }
 
-/* Tell of the text model's keys, and of the keys of a mapping in it that was read key by key. */
+/* List the text model's keys. Of a mapping in it that was looked up key by key, the keys are
+ * listed. */
 static void list_text_keys(const ms_hf_reader *r, ms_source_keys *keys) {
     for (const ms_node *node = r->config->first; node != NULL; node = node->next) {
         bool is_apart = node->type == MS_NODE_MAPPING && is_taken_apart(r, node->key);
@@ -359,6 +384,8 @@ static void list_text_keys(const ms_hf_reader *r, ms_source_keys *keys) {
     }
 }
 
+/* List what became of each key: keys beside the text model's first, then the text model's, then
+ * defaults that were assumed. */
 void ms_hf_list_keys(ms_hf_reader *r, ms_source_keys *keys) {
     for (const ms_node *node = r->root == r->config ? NULL : r->root->first; node != NULL;
          node = node->next) {

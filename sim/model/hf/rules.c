@@ -1,12 +1,13 @@
-/* Rules of the file of types: what a flag of a config changes of the traits of its type, and what
- * is refused. */
+/* Rules of the file of types: how a key of a config changes the traits of its type, or makes the
+ * config one that is refused. The head of workloads/families/hugging-face.yaml says what the
+ * members of a rule mean. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/hf/hf.h"
 
-/* A rule of the file; its head says what the keys mean. */
+/* A rule as the file has it; traits, without, with and unless are MS_HF_ bits. */
 typedef struct rule {
     const char *key, *gives, *is, *is_not, *refuse;
     unsigned traits, without, with, unless;
@@ -25,7 +26,7 @@ static const ms_field RULE_FIELDS[] = {
     {.key = NULL},
 };
 
-/* Whether a key's number is another than that of a rule. */
+/* Whether the number of the rule's key is another than `is_not`, a number or the name of a key. */
 static bool differs(ms_hf_reader *r, const rule *one) {
     bool is_number = strspn(one->is_not, "0123456789") > 0;
     int wanted = is_number ? atoi(one->is_not) : 0, value = 0;
@@ -36,6 +37,7 @@ static bool differs(ms_hf_reader *r, const rule *one) {
     return ms_hf_int(r, one->key, &value) && value != wanted;
 }
 
+/* Whether the model has the traits that a rule wants, and its key the value. */
 static bool applies(ms_hf_reader *r, const rule *one) {
     bool is_true = false;
     if ((r->traits & one->with) != one->with || (r->traits & one->unless) != 0) {
@@ -52,7 +54,7 @@ static bool applies(ms_hf_reader *r, const rule *one) {
     return is_true == (strcmp(one->is, "true") == 0);
 }
 
-/* Report a rule's message, with the values of the keys that it names in braces. */
+/* Report a rule's message. A key's name in braces is replaced by the key's value. */
 static void refuse(ms_hf_reader *r, const rule *one) {
     const char *message = "", *rest = one->refuse;
     for (const char *open = strchr(rest, '{'); open != NULL; open = strchr(rest, '{')) {
@@ -67,6 +69,7 @@ static void refuse(ms_hf_reader *r, const rule *one) {
     ms_hf_fault(r, node == NULL ? r->config : node, one->key, "%s%s", message, rest);
 }
 
+/* Apply rules in their order: each can change the traits that later rules see. */
 void ms_hf_apply_rules(ms_hf_reader *r, const ms_node *rules) {
     for (const ms_node *node = ms_hf_first(rules); node != NULL; node = node->next) {
         rule one = {.key = NULL};

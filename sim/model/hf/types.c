@@ -1,4 +1,5 @@
-/* The file of the types of models: where it is found, and what it says of a type or of a key. */
+/* The file of the types of models (workloads/families/hugging-face.yaml): finds it, and looks up
+ * its facts about a type or a key. */
 #include <fnmatch.h>
 #include <stddef.h>
 #include <string.h>
@@ -47,6 +48,8 @@ static const ms_field FAMILY_FIELDS[] = {
     {.key = NULL},
 };
 
+/* Find and read the file of types. A file below the current folder comes before the installed
+ * one. */
 ms_status ms_hf_load_types(const char *data_folder, ms_arena *arena, ms_diag *diag,
                            ms_node **types_out) {
     static const char NAME[] = "hugging-face";
@@ -79,6 +82,8 @@ const ms_node *ms_hf_fact(const ms_node *types, const char *key, const char *fac
     return ms_node_get(ms_node_get(ms_node_get(types, "keys"), key), fact);
 }
 
+/* Read a type's row, laid over the row of the type that it is `like`. Returns false if there is
+ * none. */
 bool ms_hf_read_family(ms_hf_reader *r, const char *model_type) {
     const ms_node *families = ms_node_get(r->types, "families");
     ms_node *row = ms_node_get(families, model_type);
@@ -98,6 +103,7 @@ bool ms_hf_read_family(ms_hf_reader *r, const char *model_type) {
     return true;
 }
 
+/* What a type of models has that is not built, by the `unbuilt` rows; NULL: none names the type. */
 const char *ms_hf_unbuilt(const ms_node *types, const char *model_type) {
     const ms_node *row = ms_hf_first(ms_node_get(types, "unbuilt"));
     for (; row != NULL; row = row->next) {
@@ -111,6 +117,8 @@ const char *ms_hf_unbuilt(const ms_node *types, const char *model_type) {
     return NULL;
 }
 
+/* Why a key does not change a simulation, by the first `ignored` row whose pattern fits; NULL: none
+ * does. */
 const char *ms_hf_ignored_why(const ms_node *types, const char *key) {
     const ms_node *row = ms_hf_first(ms_node_get(types, "ignored"));
     for (; row != NULL; row = row->next) {

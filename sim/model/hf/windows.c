@@ -1,5 +1,5 @@
-/* Sliding windows: which layers have one is said by a list, by a rhythm, or by the first of them.
- */
+/* Sliding windows of a Hugging Face config. The layers with a window follow from a list of layer
+ * types, from a pattern (every N-th layer has none), or from the first layer with one. */
 #include <string.h>
 
 #include "model/hf/windows.h"
@@ -10,13 +10,14 @@ static const char SWITCH[] = "use_sliding_window";
 
 enum { WINDOW_MAX = 1 << 28, LAYERS_MAX = 100000 };
 
-/* A whole number that a key has; -1: it has none, which is told of where the number is used. */
+/* The whole number that a key has; -1: none. Where the number is needed, its absence is
+ * reported. */
 static int number_of(ms_hf_reader *r, const char *key) {
     return ms_hf_whole_of(ms_hf_look(r, key));
 }
 
-/* Whether an entry of `layer_types` gives its layer a window. Source: Transformers,
- * configuration_utils (ALLOWED_LAYER_TYPES). */
+/* Whether an entry of `layer_types` gives its layer a window; other types than the known ones are
+ * reported. Source: Transformers, configuration_utils (ALLOWED_LAYER_TYPES). */
 static bool is_windowed(ms_hf_reader *r, const ms_node *entry) {
     const char *type = entry->type == MS_NODE_SCALAR ? entry->text : "";
     bool is_sliding = strcmp(type, "sliding_attention") == 0;
@@ -45,21 +46,24 @@ static int rhythm_of(ms_hf_reader *r, const ms_node *list, int layers) {
     return is_regular && has_one ? every : -1;
 }
 
-static void use(ms_hf_reader *r, const char *key) {
+/* Count a key as used. */
+static void mark_used(ms_hf_reader *r, const char *key) {
     (void)ms_hf_take(r, key, NULL);
 }
 
+/* Put the window of the model's layers. every: N where each N-th layer has no window, 0: all layers
+ * have one, -1: the model gets no window. */
 void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
     const ms_node *list = ms_hf_look(r, TYPES), *is_on = ms_hf_look(r, SWITCH);
     int window = number_of(r, SIZE), pattern = number_of(r, PATTERN), first = number_of(r, FIRST);
     int every = is_usual ? 0 : -1;
     if (list != NULL && list->type == MS_NODE_SEQUENCE) {
         every = rhythm_of(r, list, layers);
-        use(r, TYPES);
+        mark_used(r, TYPES);
     } else if (pattern > 1) {
         every = pattern;
     } else if (is_on != NULL && first >= 0) {
-        every = first == 0 ? 0 : -1; /* windows that begin at a later layer are not built */
+        every = first == 0 ? 0 : -1; /* the model has no key for windows from a later layer on */
     }
     bool is_off = is_on != NULL && (is_on->text == NULL || strcmp(is_on->text, "true") != 0);
     if (every < 0 || every > LAYERS_MAX || is_off || ms_hf_look(r, SIZE) == NULL) {
@@ -71,10 +75,10 @@ void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
         return;
     }
     if (list == NULL) {
-        use(r, PATTERN);
-        use(r, FIRST);
+        mark_used(r, PATTERN);
+        mark_used(r, FIRST);
     }
-    use(r, SWITCH);
+    mark_used(r, SWITCH);
     ms_hf_put_int(r, "window", ms_hf_take(r, SIZE, NULL), window);
     if (every > 0) {
         ms_hf_put_int(r, "window_skip_freq", NULL, every);

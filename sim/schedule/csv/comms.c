@@ -1,24 +1,30 @@
-/* The communication of a schedule file: every message is sent and received once, sent behind the
- * pass that makes it and received before the one that needs it, and the lists do not wait for each
- * other for ever. */
+/* Checks the communication cells (SEND_F, RECV_F, SEND_B, RECV_B) of a schedule file
+ * (ms_csv_check_comms): every message is sent and received once, sent after the pass whose result
+ * it carries and received before the pass that needs it, and the lists do not deadlock. A first
+ * step checks each rank's list by itself; a second one runs all lists together, where a receive
+ * blocks its rank until the matching send has run. */
 #include "schedule/csv/table.h"
 
+/* A check of the communication of one file. */
 typedef struct comms {
     const ms_csv_table *table;
     const ms_program *program;
     ms_diag *diag;
-    uint16_t *seen; /* [stages * mb_count] a bit per ms_csv_op */
+    uint16_t *seen; /* [stages * mb_count] the set of operations gone past, a bit per ms_csv_op */
 } comms;
 
+/* The bit of an operation in a set of operations. */
 static unsigned bit(ms_csv_op op) {
     return 1U << (unsigned)op;
 }
 
+/* The set of the operations of a stage and microbatch that the check has gone past. */
 static uint16_t *seen_of(const comms *c, int stage, int mb) {
     return &c->seen[ms_program_key(c->program, stage, mb)];
 }
 
-/* Whether the next (or previous) stage exists, on another rank. */
+/* Whether a stage has a neighbour on another rank: the next stage (is_next), else the previous one.
+ * Only then are there messages between the two. */
 static bool is_remote(const comms *c, int stage, bool is_next) {
     bool exists = is_next ? ms_program_has_next(c->program, stage)
                           : ms_program_has_previous(c->program, stage);
@@ -26,7 +32,8 @@ static bool is_remote(const comms *c, int stage, bool is_next) {
            c->program->stage_rank[is_next ? stage + 1 : stage - 1] != c->program->stage_rank[stage];
 }
 
-/* The fault of a cell, given the cells before it on its rank; NULL: none. */
+/* The fault of a cell, given the cells before it on its rank: the second half of an error message;
+ * NULL: none. */
 static const char *find_fault(const comms *c, const ms_csv_cell *cell) {
     unsigned seen = *seen_of(c, cell->stage, cell->mb);
     bool has_gradient = (seen & (bit(MS_CSV_I) | bit(MS_CSV_B))) != 0;
@@ -59,13 +66,15 @@ static const char *find_fault(const comms *c, const ms_csv_cell *cell) {
     }
 }
 
+/* Check the lists of all ranks, each by itself, and fill in `seen` with the operations of all
+ * cells. */
 static ms_status check_rows(const comms *c) {
     const ms_csv_table *table = c->table;
     for (int rank = 0; rank < table->ranks; rank++) {
         for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
             const ms_csv_cell *cell = &table->cells[i];
             if (cell->mb < 0) {
-                continue;
+                continue; /* an operation on parameters, or an empty cell: no message */
             }
             const char *what = find_fault(c, cell);
             if (what != NULL) {
@@ -100,13 +109,14 @@ static ms_status check_sends(const comms *c) {
 
 /* ---- deadlock ---- */
 
+/* A run of the lists of all ranks together. */
 typedef struct run {
     const comms *c;
-    size_t *at; /* [P] next cell of each rank */
+    size_t *at; /* [P] next cell of each rank, an index into the table's cells */
 } run;
 
-/* Stage whose send a cell waits for; -1 if it does not wait.  Passes find their receives before
- * them, on their own list. */
+/* Stage that has not yet sent the message that a cell receives; -1: sent already, or the cell is no
+ * receive. Passes never wait: check_rows has found their receives before them in the same list. */
 static int awaited_stage(const run *r, const ms_csv_cell *cell) {
     if (cell->op != MS_CSV_RECV_F && cell->op != MS_CSV_RECV_B) {
         return -1;
@@ -117,22 +127,24 @@ static int awaited_stage(const run *r, const ms_csv_cell *cell) {
     return (*seen_of(r->c, source, cell->mb) & bit(send)) != 0 ? -1 : source;
 }
 
+/* Whether a rank has run all its cells. */
 static bool is_at_end(const run *r, int rank) {
     return r->at[rank] == r->c->table->first[rank + 1];
 }
 
-/* The rank whose message a stuck rank waits for. */
-static int next_of(const run *r, int rank) {
+/* The rank that is to send the message for which a stuck rank waits. */
+static int awaited_rank(const run *r, int rank) {
     int source = awaited_stage(r, &r->c->table->cells[r->at[rank]]);
     return r->c->program->stage_rank[source];
 }
 
-/* Every stuck rank waits for a send that stands further down on another stuck rank: after P steps
- * we are on the cycle. */
+/* Report the cycle of ranks that wait for each other. rank: any stuck rank. The missing send exists
+ * (check_sends) and is further down in the list of another stuck rank. So each stuck rank leads to
+ * another, and after P steps from any of them the walk is on the cycle. */
 static ms_status report_cycle(const run *r, int rank) {
     enum { SHOWN_MAX = 8 };
     for (int i = 0; i < r->c->table->ranks; i++) {
-        rank = next_of(r, rank);
+        rank = awaited_rank(r, rank);
     }
     ms_buffer text;
     ms_buffer_init(&text);
@@ -140,7 +152,7 @@ static ms_status report_cycle(const run *r, int rank) {
     int shown = 0;
     do {
         const ms_csv_cell *cell = &r->c->table->cells[r->at[rank]];
-        int next = next_of(r, rank);
+        int next = awaited_rank(r, rank);
         if (shown++ < SHOWN_MAX) {
             ms_buffer_printf(
                 &text, "%srank %d at '%d%s%d' (line %d, cell %ld) waits for a message of rank %d",
@@ -156,6 +168,8 @@ static ms_status report_cycle(const run *r, int rank) {
     return status;
 }
 
+/* Run the cells of a rank up to its end or a receive that has to wait. Returns whether any cell
+ * ran. */
 static bool run_rank(run *r, int rank) {
     size_t start = r->at[rank];
     while (!is_at_end(r, rank)) {
@@ -172,6 +186,8 @@ static bool run_rank(run *r, int rank) {
     return r->at[rank] > start;
 }
 
+/* Run the lists of all ranks together until none can go on. Reports a deadlock (MS_E_INPUT) if
+ * cells are left. */
 static ms_status run_all(run *r) {
     int ranks = r->c->table->ranks;
     bool has_moved = true;
@@ -189,6 +205,8 @@ static ms_status run_all(run *r) {
     return MS_OK;
 }
 
+/* Check each rank's list by itself (`seen` then has all operations), whether a send is missing, and
+ * then run all lists together, from an empty `seen`, to find deadlocks. */
 static ms_status check(comms *c, ms_arena *scratch) {
     size_t keys = ms_program_keys(c->program);
     run r = {.c = c, .at = MS_NEW(scratch, size_t, c->table->ranks)};
@@ -202,13 +220,15 @@ static ms_status check(comms *c, ms_arena *scratch) {
     if (status != MS_OK) {
         return status;
     }
-    c->seen = fresh;
+    c->seen = fresh; /* for the run, in which nothing has been sent yet */
     for (int rank = 0; rank < c->table->ranks; rank++) {
         r.at[rank] = c->table->first[rank];
     }
     return run_all(&r);
 }
 
+/* Check the SEND and RECV cells of a schedule file. Files without SEND and RECV cells, such as
+ * compute-only ones, have nothing to check. */
 ms_status ms_csv_check_comms(const ms_csv_table *table, const ms_program *program, ms_diag *diag) {
     bool has_messages = false;
     for (size_t i = 0; i < table->first[table->ranks]; i++) {

@@ -1,27 +1,33 @@
-/* From passes to what PyTorch's runtime executes: unsharding and resharding of parameters,
- * reduction of gradients, messages. Source: torch.distributed.pipelining.schedules, _merge_bw,
- * _add_unshard_reshard, _add_reduce_grad and _add_send_recv, in that order. */
+/* Lowers a program to the cells of a schedule file (ms_csv_lower), as PyTorch lowers its
+ * compute-only schedules to what its runtime executes. To the passes it adds, in this order:
+ * UNSHARD and RESHARD of parameters, REDUCE_GRAD of gradients, and SEND and RECV of messages
+ * between ranks. Each step moves every rank's list of cells, its row, out and writes the row anew.
+ * Source: torch.distributed.pipelining.schedules, _merge_bw, _add_unshard_reshard, _add_reduce_grad
+ * and _add_send_recv. */
 #include <string.h>
 
 #include "schedule/csv/table.h"
 #include "schedule/unshard.h"
 
-/* Stages whose parameters are unsharded at a time.  Source: _add_unshard_reshard. */
+/* Maximum number of stages whose parameters are unsharded ahead.  Source: _add_unshard_reshard. */
 enum { ACTIVE_MAX = 3 };
 
+/* A lowering under way. */
 typedef struct lowering {
     const ms_program *program;
     const ms_csv_form *form;
     ms_vector *rows; /* [P] of ms_csv_cell: each rank's list so far */
-    bool has_failed;
+    bool has_failed; /* memory ran out; reported at the end */
 } lowering;
 
-static void add(lowering *l, int rank, ms_csv_op op, int stage, int mb) {
+/* Append a cell to a rank's row. mb: -1 for operations on the parameters of a stage. */
+static void add_cell(lowering *l, int rank, ms_csv_op op, int stage, int mb) {
     ms_csv_cell cell = {.op = (uint8_t)op, .stage = (int16_t)stage, .mb = mb};
     ms_vector_add(&l->rows[rank], &cell, 1);
 }
 
-/* Passes of a rank; an input gradient with its weight gradient right behind it becomes one B. */
+/* Start a rank's row with the passes of its list. Where the form says so, an input gradient with
+ * its weight gradient right behind it becomes one B. */
 static void add_passes(lowering *l, int rank) {
     const ms_program *program = l->program;
     size_t end = program->first[rank + 1];
@@ -36,11 +42,11 @@ static void add_passes(lowering *l, int rank) {
                             .stage = action->stage,
                             .mb = action->mb};
         ms_vector_add(&l->rows[rank], &cell, 1);
-        i += is_whole;
+        i += is_whole; /* skips the W */
     }
 }
 
-/* Moves a rank's list out, so that it can be written anew. */
+/* Move a rank's row out, so that it can be written anew. The caller releases the row returned. */
 static ms_vector take_row(lowering *l, int rank) {
     ms_vector row = l->rows[rank];
     l->has_failed = l->has_failed || row.failed;
@@ -48,7 +54,7 @@ static ms_vector take_row(lowering *l, int rank) {
     return row;
 }
 
-/* A list's passes, as a program has them. */
+/* Append the cells of a row, all of them passes, as actions. Returns false if memory ran out. */
 static bool list_actions(const ms_vector *row, ms_vector *actions) {
     for (size_t i = 0; i < row->count; i++) {
         const ms_csv_cell *cell = &MS_AT(row, ms_csv_cell, i);
@@ -61,6 +67,8 @@ static bool list_actions(const ms_vector *row, ms_vector *actions) {
     return !actions->failed;
 }
 
+/* Insert UNSHARD and RESHARD cells into a rank's row: finds the moves of its list of passes, then
+ * writes the row anew with every move before the cell at the move's index. */
 static void add_shards(lowering *l, int rank) {
     ms_vector row = take_row(l, rank), actions, moves;
     ms_vector_init(&actions, sizeof(ms_action));
@@ -72,7 +80,7 @@ static void add_shards(lowering *l, int rank) {
     for (size_t i = 0; i <= row.count && is_fine; i++) {
         for (; next < moves.count && MS_AT(&moves, ms_shard_move, next).before == i; next++) {
             const ms_shard_move *move = &MS_AT(&moves, ms_shard_move, next);
-            add(l, rank, move->is_unshard ? MS_CSV_UNSHARD : MS_CSV_RESHARD, move->stage, -1);
+            add_cell(l, rank, move->is_unshard ? MS_CSV_UNSHARD : MS_CSV_RESHARD, move->stage, -1);
         }
         if (i < row.count) {
             ms_vector_add(&l->rows[rank], &MS_AT(&row, ms_csv_cell, i), 1);
@@ -84,10 +92,12 @@ static void add_shards(lowering *l, int rank) {
     ms_vector_release(&moves);
 }
 
-/* A stage's gradients are reduced right behind its last W or B. */
+/* Insert a REDUCE_GRAD cell for each stage of a rank right behind the last W or B of the stage, or
+ * behind the overlapped pair which that pass is in. done: [stages] number of weight gradients of
+ * each stage so far. */
 static void add_reductions(lowering *l, int rank, int *done) {
     ms_vector row = take_row(l, rank);
-    int waiting[2] = {-1, -1};
+    int waiting[2] = {-1, -1}; /* stages to reduce behind the current pass or pair; -1: none */
     for (size_t i = 0; i < row.count; i++) {
         const ms_csv_cell *cell = &MS_AT(&row, ms_csv_cell, i);
         ms_vector_add(&l->rows[rank], cell, 1);
@@ -100,7 +110,7 @@ static void add_reductions(lowering *l, int rank, int *done) {
         }
         for (int k = 0; cell->is_paired == 0 && k < 2; k++) {
             if (waiting[k] >= 0) {
-                add(l, rank, MS_CSV_REDUCE_GRAD, waiting[k], -1);
+                add_cell(l, rank, MS_CSV_REDUCE_GRAD, waiting[k], -1);
                 waiting[k] = -1;
             }
         }
@@ -110,19 +120,26 @@ static void add_reductions(lowering *l, int rank, int *done) {
 
 /* ---- messages ---- */
 
+/* States of a stage and microbatch: which of its inputs have been produced by the neighbouring
+ * stage. */
 enum { HAS_FORWARD = 1, HAS_GRADIENT = 2, GOT_FORWARD = 4, GOT_GRADIENT = 8 };
 
+/* The insertion of messages: the ranks' passes are run in turns, and each pass that runs appends
+ * its sends to its own row and the matching receive to the row of the other rank. */
 typedef struct messages {
     lowering *l;
-    ms_vector *todo; /* [P] lists without messages */
-    size_t *at;      /* [P] */
-    uint8_t *state;  /* [stages * mb_count] */
+    ms_vector *todo; /* [P] rows without messages */
+    size_t *at;      /* [P] index of the next cell of each row */
+    uint8_t *state;  /* [stages * mb_count] bits GOT_ */
 } messages;
 
+/* The state of a stage and microbatch. */
 static uint8_t *state_of(const messages *m, int stage, int mb) {
     return &m->state[ms_program_key(m->l->program, stage, mb)];
 }
 
+/* Whether the neighbouring stage has produced the input of a cell. Cells that are no passes need
+ * none. */
 static bool is_ready(const messages *m, const ms_csv_cell *cell) {
     const ms_program *program = m->l->program;
     if (cell->op == MS_CSV_F && ms_program_has_previous(program, cell->stage)) {
@@ -135,7 +152,9 @@ static bool is_ready(const messages *m, const ms_csv_cell *cell) {
     return true;
 }
 
-/* Hand the result of a pass to the stage that needs it, in a message if that is on another rank. */
+/* Mark the result of a pass as an input of the stage that needs it. If that stage is on another
+ * rank, append a SEND cell to this rank's row and the RECV cell to the other rank's. Cells other
+ * than F, I and B have no such result. */
 static void pass_on(messages *m, int rank, const ms_csv_cell *cell) {
     bool is_forward = cell->op == MS_CSV_F;
     if (!is_forward && cell->op != MS_CSV_I && cell->op != MS_CSV_B) {
@@ -151,13 +170,14 @@ static void pass_on(messages *m, int rank, const ms_csv_cell *cell) {
     int peer = program->stage_rank[target];
     *state_of(m, target, cell->mb) |= is_forward ? GOT_FORWARD : GOT_GRADIENT;
     if (peer != rank) {
-        add(m->l, rank, is_forward ? MS_CSV_SEND_F : MS_CSV_SEND_B, cell->stage, cell->mb);
-        add(m->l, peer, is_forward ? MS_CSV_RECV_F : MS_CSV_RECV_B, target, cell->mb);
+        add_cell(m->l, rank, is_forward ? MS_CSV_SEND_F : MS_CSV_SEND_B, cell->stage, cell->mb);
+        add_cell(m->l, peer, is_forward ? MS_CSV_RECV_F : MS_CSV_RECV_B, target, cell->mb);
     }
 }
 
-/* Move one cell (or pair) of a rank on, if it is ready. */
-static bool step(messages *m, int rank) {
+/* Run the next cell (or overlapped pair) of a rank if its inputs are there. Returns whether it ran.
+ */
+static bool run_next_cell(messages *m, int rank) {
     const ms_vector *todo = &m->todo[rank];
     size_t at = m->at[rank];
     if (at == todo->count) {
@@ -178,14 +198,15 @@ static bool step(messages *m, int rank) {
     return true;
 }
 
-/* Round after round over the ranks, one cell each; returns false if some rank gets stuck. */
+/* Run all rows, in rounds over the ranks with one cell or pair each: the order in which PyTorch
+ * interleaves its sends and receives with the passes. Returns false if some rank gets stuck. */
 static bool run_messages(messages *m) {
     int ranks = m->l->program->spec.pipeline_ranks;
     bool has_moved = true;
     while (has_moved) {
         has_moved = false;
         for (int rank = 0; rank < ranks; rank++) {
-            has_moved = step(m, rank) || has_moved;
+            has_moved = run_next_cell(m, rank) || has_moved;
         }
     }
     for (int rank = 0; rank < ranks; rank++) {
@@ -196,6 +217,8 @@ static bool run_messages(messages *m) {
     return true;
 }
 
+/* Insert SEND and RECV cells into the rows of all ranks. Returns MS_E_INPUT, reported, if the lists
+ * deadlock; a lack of memory only sets has_failed. */
 static ms_status add_messages(lowering *l, ms_arena *scratch, ms_diag *diag) {
     int ranks = l->program->spec.pipeline_ranks;
     messages m = {.l = l,
@@ -219,6 +242,8 @@ static ms_status add_messages(lowering *l, ms_arena *scratch, ms_diag *diag) {
     return ms_diag_error(diag, "the lists of '%s' wait for each other for ever", l->program->name);
 }
 
+/* Write the rows of all ranks, with the cells that the form asks for. Statuses as of add_messages.
+ */
 static ms_status lower(lowering *l, ms_arena *scratch, ms_diag *diag) {
     int *done = MS_NEW(scratch, int, l->program->stages);
     if (done == NULL) {
@@ -235,7 +260,9 @@ static ms_status lower(lowering *l, ms_arena *scratch, ms_diag *diag) {
     return l->form->has_sends ? add_messages(l, scratch, diag) : MS_OK;
 }
 
-static ms_status keep(lowering *l, ms_arena *arena, ms_csv_table *table) {
+/* Copy the rows into a table in `arena`. Returns MS_E_NOMEM, not reported, if memory ran out here
+ * or in any earlier step. */
+static ms_status copy_rows(lowering *l, ms_arena *arena, ms_csv_table *table) {
     int ranks = l->program->spec.pipeline_ranks;
     size_t count = 0;
     for (int rank = 0; rank < ranks; rank++) {
@@ -261,6 +288,8 @@ static ms_status keep(lowering *l, ms_arena *arena, ms_csv_table *table) {
     return MS_OK;
 }
 
+/* Make a table of cells from a program. Writes every rank's row, then copies the rows into the
+ * table. Running out of memory is reported once, at the end. */
 ms_status ms_csv_lower(const ms_program *program, const ms_csv_form *form, ms_arena *arena,
                        ms_diag *diag, ms_csv_table *table_out) {
     ms_arena scratch;
@@ -274,7 +303,7 @@ ms_status ms_csv_lower(const ms_program *program, const ms_csv_form *form, ms_ar
             ms_vector_init(&l.rows[rank], sizeof(ms_csv_cell));
         }
         status = lower(&l, &scratch, diag);
-        status = status == MS_OK ? keep(&l, arena, &table) : status;
+        status = status == MS_OK ? copy_rows(&l, arena, &table) : status;
         for (int rank = 0; rank < ranks; rank++) {
             ms_vector_release(&l.rows[rank]);
         }

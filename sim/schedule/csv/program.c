@@ -1,29 +1,35 @@
-/* Make a program from the cells of a schedule file: sizes, placement, directions, and the order of
- * the passes. */
+/* Makes a program from the cells of a schedule file (ms_csv_program). A file says no more than the
+ * order of cells on each rank, so P, V, M, the rank of each stage and the number of directions are
+ * derived from the cells. Then the program is checked as any other, and the communication cells,
+ * which it does not keep, by comms.c. */
 #include <string.h>
 
 #include "schedule/csv/table.h"
 
+/* A program under construction. */
 typedef struct program_builder {
     const ms_csv_table *table;
     ms_diag *diag;
     ms_program program;
-    size_t *cell_of; /* [actions] cell an action stands in */
-    size_t passes;
-    size_t moves; /* number of UNSHARD and RESHARD cells */
+    size_t *cell_of; /* [passes] index of each action's cell in the table, for messages */
+    size_t passes;   /* number of F, I, W and B cells, the actions of the program */
+    size_t moves;    /* number of UNSHARD and RESHARD cells */
 } program_builder;
 
+/* Whether a cell unshards or reshards parameters. */
 static bool is_move(const ms_csv_cell *cell) {
     return cell->op == MS_CSV_UNSHARD || cell->op == MS_CSV_RESHARD;
 }
 
-/* Largest stage and microbatch, and the number of passes; refuses what cannot be a whole schedule
- * before memory is asked for it. */
+/* Count the passes and moves, and find the numbers of stages and of microbatches from the largest
+ * ones named. Refuses (MS_E_INPUT) files without passes, with too many, and those whose largest
+ * stage and microbatch need more passes than there are: a mistyped number would else make the
+ * program's arrays huge. */
 static ms_status measure(program_builder *b) {
     const ms_csv_table *table = b->table;
     int stage = -1;
     int mb = -1;
-    int row = 0;
+    int row = 0; /* rank and cell that raised a maximum last, for the message */
     size_t at = SIZE_MAX;
     for (int rank = 0; rank < table->ranks; rank++) {
         for (size_t i = table->first[rank]; i < table->first[rank + 1]; i++) {
@@ -49,6 +55,7 @@ static ms_status measure(program_builder *b) {
         return ms_csv_fault(b->table, 0, SIZE_MAX, b->diag,
                             "the file has %zu passes, the limit is %d", b->passes, MS_ACTIONS_MAX);
     }
+    /* every stage runs every microbatch: with two passes at least, so this is a weak test */
     double keys = ((double)stage + 1) * ((double)mb + 1);
     if (keys > (double)b->passes) {
         return ms_csv_fault(
@@ -62,7 +69,8 @@ static ms_status measure(program_builder *b) {
     return MS_OK;
 }
 
-/* A stage belongs to the rank whose line it stands in. */
+/* Set the rank of every stage from the line that its passes are in. Refuses a stage with passes in
+ * two lines, or in none, and a line without passes. */
 static ms_status place_stages(program_builder *b) {
     const ms_csv_table *table = b->table;
     for (int rank = 0; rank < table->ranks; rank++) {
@@ -98,7 +106,8 @@ static ms_status place_stages(program_builder *b) {
     return MS_OK;
 }
 
-/* Communication cells name stages and microbatches that exist, on the stage's rank. */
+/* Check that communication cells name a stage of their rank and a microbatch that exists, and that
+ * a file with such cells has no empty ones. */
 static ms_status check_stages(const program_builder *b) {
     const ms_csv_table *table = b->table;
     for (int rank = 0; rank < table->ranks; rank++) {
@@ -124,6 +133,8 @@ static ms_status check_stages(const program_builder *b) {
     return MS_OK;
 }
 
+/* Copy the passes of all ranks as actions, and the UNSHARD and RESHARD cells as moves before the
+ * next action. */
 static void fill_lists(program_builder *b) {
     const ms_csv_table *table = b->table;
     ms_program *program = &b->program;
@@ -151,7 +162,8 @@ static void fill_lists(program_builder *b) {
     }
 }
 
-/* Position of the first F of a stage in the list of its rank. */
+/* Index, among the program's actions, of the first F of a stage; the end of its rank's list if
+ * there is none. */
 static size_t first_forward(const ms_program *program, int stage) {
     int rank = program->stage_rank[stage];
     size_t i = program->first[rank];
@@ -162,9 +174,11 @@ static size_t first_forward(const ms_program *program, int stage) {
     return i;
 }
 
-/* A V of two chunks and two directions with one stage each place stages alike. At the turning
- * point, where one rank has both middle stages, the second direction starts before the first one
- * arrives. */
+/* Whether the stages are those of two directions (DualPipe, Chimera) instead of two chunks in a V
+ * (ZB-V). Both place 2P stages in the same way, so the order decides, on the last rank, which has
+ * the stages P-1 and P. In a V, stage P needs the results of stage P-1. With two directions, stage
+ * P is the first of the second direction and runs before a microbatch of the first direction has
+ * arrived at stage P-1. */
 static bool has_two_directions(const ms_program *program) {
     int ranks = program->spec.pipeline_ranks;
     if (program->stages != 2 * ranks || ranks < 2) {
@@ -178,6 +192,8 @@ static bool has_two_directions(const ms_program *program) {
     return first_forward(program, ranks) < first_forward(program, ranks - 1);
 }
 
+/* Number the stages of every rank as its chunks, in ascending order; set V, and halve the model's
+ * stages where there are two directions. arena: for scratch. */
 static ms_status number_chunks(program_builder *b, ms_arena *arena) {
     ms_program *program = &b->program;
     int *chunks = MS_NEW(arena, int, program->spec.pipeline_ranks);
@@ -199,8 +215,8 @@ static ms_status number_chunks(program_builder *b, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Find the number of microbatches from the number of units of work that the file counts per stage.
- */
+/* Set the number of microbatches M from the number of units (microbatches, or slices of them) that
+ * the file has per stage. Each of two directions has half of the microbatches. */
 static ms_status count_microbatches(program_builder *b) {
     ms_program *program = &b->program;
     int slices = program->spec.slices;
@@ -216,7 +232,9 @@ static ms_status count_microbatches(program_builder *b) {
     return MS_OK;
 }
 
-/* PyTorch's pictures of 1F1B count the forwards of the last rank from 1. */
+/* Refuse a file that counts the microbatches of the last stage from 1, as PyTorch's pictures of
+ * 1F1B do, with a message that says so: its first forward pass is of microbatch 1 and it has none
+ * of microbatch 0. */
 static ms_status check_counting(const program_builder *b) {
     const ms_program *program = &b->program;
     int last = program->stages - 1;
@@ -237,16 +255,20 @@ static ms_status check_counting(const program_builder *b) {
         last, last);
 }
 
+/* Report a fault of an action at its cell (ms_fault_place.report). */
 static void report_at(void *context, int rank, int64_t index, const char *what) {
     const program_builder *b = context;
     ms_csv_fault(b->table, rank, index < 0 ? SIZE_MAX : b->cell_of[index], b->diag, "%s", what);
 }
 
-static long number_of(void *context, int rank, size_t index) {
+/* Number of an action's cell in its line, from 1 (ms_fault_place.cell). */
+static long cell_number_of(void *context, int rank, size_t index) {
     const program_builder *b = context;
     return ms_csv_cell_number(b->table, rank, b->cell_of[index]);
 }
 
+/* Allocate the program's arrays in `arena`, and cell_of in `scratch`. Ranks of stages start at -1:
+ * not known. */
 static ms_status allocate(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     ms_program *program = &b->program;
     program->stage_rank = MS_NEW(arena, int, program->stages);
@@ -265,10 +287,11 @@ static ms_status allocate(program_builder *b, ms_arena *arena, ms_arena *scratch
             return ms_diag_no_memory(b->diag);
         }
     }
-    memset(program->stage_rank, 0xFF, (size_t)program->stages * sizeof(int)); /* -1: nowhere */
+    memset(program->stage_rank, 0xFF, (size_t)program->stages * sizeof(int)); /* bytes of -1 */
     return MS_OK;
 }
 
+/* Derive the sizes and the placement, copy the lists, and check the result. program: in `arena`. */
 static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     ms_status status = measure(b);
     status = status == MS_OK ? allocate(b, arena, scratch) : status;
@@ -282,12 +305,14 @@ static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     status = status == MS_OK ? count_microbatches(b) : status;
     status = status == MS_OK ? check_counting(b) : status;
     if (status == MS_OK) {
-        ms_fault_place place = {.report = report_at, .cell = number_of, .context = b};
+        ms_fault_place place = {.report = report_at, .cell = cell_number_of, .context = b};
         status = ms_program_check_at(&b->program, &place, b->diag);
     }
     return status == MS_OK ? ms_csv_check_comms(b->table, &b->program, b->diag) : status;
 }
 
+/* Make a program from a table of cells. Starts from P = number of lines and V = 1; all else is
+ * derived from the cells. */
 ms_status ms_csv_program(const ms_csv_table *table, const char *name, int slices, ms_arena *arena,
                          ms_diag *diag, ms_program *program_out) {
     program_builder b = {.table = table,

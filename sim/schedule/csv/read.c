@@ -1,4 +1,8 @@
-/* Text to cells and back. */
+/* Reads and writes schedule files in PyTorch's CSV format (schedule_csv.h): text to a table of
+ * cells and back, one line per rank. Two dialects differ in the names of backward passes. The
+ * current one has I (input gradient), W (weight gradient) and B (both); the legacy one of 2024 has
+ * B, W and BW for the same. Which of them a file is in is known only at its end. Also locates
+ * faults in the file (ms_csv_fault). */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,11 +13,13 @@
 #include "base/config/csv_cells.h"
 #include "schedule/csv/table.h"
 
-/* Types shorter than GUESSED_MIN are as close to one name as to the next. 1e8 cells take 0.8 GB; a
- * schedule of MS_ACTIONS_MAX passes may have as many idle steps again. */
+/* SHOWN_CELL_MAX: characters of a faulty cell that a message shows. TYPE_MAX: longest type read,
+ * with its end. GUESSED_MIN: shorter types get no "did you mean", as they are equally close to
+ * several names. CELLS_MAX: 1e8 cells take 0.8 GB; a schedule of MS_ACTIONS_MAX passes may have as
+ * many idle steps again. */
 enum { SHOWN_CELL_MAX = 32, TYPE_MAX = 24, GUESSED_MIN = 4, CELLS_MAX = 2 * MS_ACTIONS_MAX };
 
-/* Actions that are no passes. */
+/* Names of the operations that are no passes. */
 static const char *const OP_NAMES[MS_CSV_OP_COUNT] = {
     [MS_CSV_UNSHARD] = "UNSHARD",         [MS_CSV_RESHARD] = "RESHARD",
     [MS_CSV_REDUCE_GRAD] = "REDUCE_GRAD", [MS_CSV_SEND_F] = "SEND_F",
@@ -21,7 +27,7 @@ static const char *const OP_NAMES[MS_CSV_OP_COUNT] = {
     [MS_CSV_RECV_B] = "RECV_B",           [MS_CSV_BLANK] = "",
 };
 static const char PAIR_END[] = ")OVERLAP_F_B";
-static const char LEGACY_WHOLE[] = "BW";
+static const char LEGACY_WHOLE[] = "BW"; /* the whole backward pass in the legacy dialect */
 
 const char *ms_csv_op_name(ms_csv_op op) {
     return (int)op < MS_PASS_COUNT ? ms_pass_name((ms_pass)op) : OP_NAMES[op];
@@ -31,20 +37,23 @@ bool ms_csv_is_pass(const ms_csv_cell *cell) {
     return cell->op < MS_PASS_COUNT;
 }
 
+/* Whether a cell of this operation names a microbatch; operations on parameters do not. */
 static bool has_mb(ms_csv_op op) {
     return op != MS_CSV_UNSHARD && op != MS_CSV_RESHARD && op != MS_CSV_REDUCE_GRAD;
 }
 
-/* Take the text up to the next `end`, or all of it. *rest: becomes the text behind `end`; its start
- * is NULL where there was no `end`. */
-static ms_span take(ms_span *rest, char end) {
+/* Split off the part of a text up to the next character `end`, or all of the text if it has none.
+ * *rest: the text; becomes the text behind `end`, or gets NULL as its start. */
+static ms_span split_off(ms_span *rest, char end) {
     const char *found = memchr(rest->from, end, (size_t)(rest->to - rest->from));
     ms_span taken = {rest->from, found == NULL ? rest->to : found};
     rest->from = found == NULL ? NULL : found + 1;
     return taken;
 }
 
-/* The place of the `number`-th cell (from 0) of a row; of the whole row if `number` is negative. */
+/* Locate a cell in the file, for a message: line, column and width. number: of the cell in its
+ * line, from 0; negative: the line as a whole. Reads the text again from its start, as tables keep
+ * no columns. */
 static ms_mark mark_of(const ms_csv_table *table, int rank, long number) {
     ms_span body = ms_cells_body(table->text, table->length_B);
     ms_mark mark = {.file = table->name,
@@ -67,6 +76,8 @@ static ms_mark mark_of(const ms_csv_table *table, int rank, long number) {
     return mark;
 }
 
+/* Number of a cell in its line, from 1. An overlapped pair is two entries of the table and one
+ * cell. */
 long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
     long number = 1;
     for (size_t i = table->first[rank]; i < index; i++) {
@@ -75,6 +86,8 @@ long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index) {
     return number;
 }
 
+/* Report a fault of a cell, or of a line (index SIZE_MAX), at its place in the file. Tables that a
+ * program made have no text to point at, so only the rank is reported. */
 ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_diag *diag,
                        const char *format, ...) {
     char what[1024];
@@ -96,24 +109,27 @@ ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_dia
 
 /* ---- reading ---- */
 
+/* A file being read. */
 typedef struct cell_reader {
     ms_csv_table *table;
     ms_diag *diag;
     ms_vector cells; /* of ms_csv_cell */
     ms_vector rows;  /* of size_t: cells before each row */
-    long number;     /* of the cell in its row, from 0 */
-    size_t whole;    /* BW cells, and I cells: the dialect */
+    long number;     /* of the current cell in its line, from 0 */
+    size_t whole;    /* numbers of BW, I and W cells, which tell the dialect */
     size_t inputs;
     size_t weights;
 } cell_reader;
 
-/* Whether so many faults were printed that the next one is only counted. Its text and place are
- * then not needed. */
+/* Whether so many faults have been printed that the next one is only counted. Its text and place,
+ * which take time to find, are then not needed. */
 static bool is_only_counted(const cell_reader *r) {
     return r->diag->errors >= r->diag->limit;
 }
 
-static void fault(cell_reader *r, ms_span text, const char *what) {
+/* Report a fault of the current cell. text: the part of the cell to show; unprintable characters
+ * become '?', and a long text is cut. what: the second half of the message. */
+static void report_fault(cell_reader *r, ms_span text, const char *what) {
     if (is_only_counted(r)) {
         r->diag->errors++;
         return;
@@ -142,7 +158,9 @@ static int64_t take_number(ms_span *text, int64_t limit) {
     return value > limit ? -2 : value;
 }
 
-/* The type that was meant, if there is little doubt. */
+/* The operation name that a mistyped type most likely means: the same in other letter case, or a
+ * name that differs little. NULL: no good guess, or the type is right and something else is wrong.
+ */
 static const char *find_meant(const char *type) {
     for (int op = 0; op < MS_CSV_BLANK; op++) {
         const char *name = ms_csv_op_name((ms_csv_op)op);
@@ -153,6 +171,7 @@ static const char *find_meant(const char *type) {
     return strlen(type) < GUESSED_MIN ? NULL : ms_nearest_word(type, OP_NAMES, MS_CSV_BLANK);
 }
 
+/* Report a cell that is no action, with a guess at the type that was meant. */
 static void report_type(cell_reader *r, ms_span text, const char *type) {
     char what[160] = "";
     if (!is_only_counted(r)) {
@@ -162,10 +181,12 @@ static void report_type(cell_reader *r, ms_span text, const char *type) {
                  meant == NULL ? "" : "; did you mean the type '", meant == NULL ? "" : meant,
                  meant == NULL ? "" : "'?");
     }
-    fault(r, text, what);
+    report_fault(r, text, what);
 }
 
-/* One action, without the parentheses of a pair. */
+/* Read one action `<stage><type><microbatch>`, without the parentheses of a pair. *cell: the
+ * action; its operation is MS_CSV_OP_COUNT for BW. Returns false, with a fault reported, if the
+ * text is no valid action. */
 static bool read_action(cell_reader *r, ms_span text, ms_csv_cell *cell) {
     ms_span whole = text;
     int64_t stage = take_number(&text, MS_STAGES_MAX - 1);
@@ -186,15 +207,15 @@ static bool read_action(cell_reader *r, ms_span text, ms_csv_cell *cell) {
         return false;
     }
     if (stage == -2 || mb == -2) {
-        fault(r, whole,
-              stage == -2 ? "names a stage above the limit of 32766"
-                          : "names a microbatch above the limit of 2147483646");
+        report_fault(r, whole,
+                     stage == -2 ? "names a stage above the limit of 32766"
+                                 : "names a microbatch above the limit of 2147483646");
         return false;
     }
     if (has_mb((ms_csv_op)op) != (mb >= 0)) {
-        fault(r, whole,
-              mb >= 0 ? "has a microbatch, and its type takes none"
-                      : "has no microbatch, and its type needs one");
+        report_fault(r, whole,
+                     mb >= 0 ? "has a microbatch, and its type takes none"
+                             : "has no microbatch, and its type needs one");
         return false;
     }
     r->whole += is_whole;
@@ -208,25 +229,27 @@ static bool read_action(cell_reader *r, ms_span text, ms_csv_cell *cell) {
     return true;
 }
 
-/* (<forward>;<backward>)OVERLAP_F_B. */
+/* Read an overlapped pair, `(<action>;<action>)OVERLAP_F_B`, and append its two cells. Whether
+ * these are a forward and a backward pass is checked later, with the program. */
 static void read_pair(cell_reader *r, ms_span text) {
     size_t end = sizeof PAIR_END - 1;
     size_t length = (size_t)(text.to - text.from);
     if (length < end + 1 || memcmp(text.to - end, PAIR_END, end) != 0) {
-        fault(r, text, "is no pair; expected (2F4;1B0)OVERLAP_F_B");
+        report_fault(r, text, "is no pair; expected (2F4;1B0)OVERLAP_F_B");
         return;
     }
     ms_span rest = {text.from + 1, text.to - end};
     ms_span members[2];
     for (int i = 0; i < 2; i++) {
         if (rest.from == NULL) {
-            fault(r, text, "has one member; a pair is one forward and one backward pass");
+            report_fault(r, text, "has one member; a pair is one forward and one backward pass");
             return;
         }
-        members[i] = take(&rest, ';');
+        members[i] = split_off(&rest, ';');
     }
     if (rest.from != NULL) {
-        fault(r, text, "has more than two members; a pair is one forward and one backward pass");
+        report_fault(r, text,
+                     "has more than two members; a pair is one forward and one backward pass");
         return;
     }
     ms_csv_cell cells[2];
@@ -236,7 +259,8 @@ static void read_pair(cell_reader *r, ms_span text) {
     }
     for (int i = 0; i < 2; i++) {
         if (!ms_csv_is_pass(&cells[i]) && cells[i].op != MS_CSV_OP_COUNT) {
-            fault(r, text, "overlaps communication; a pair is one forward and one backward pass");
+            report_fault(r, text,
+                         "overlaps communication; a pair is one forward and one backward pass");
             return;
         }
     }
@@ -244,11 +268,13 @@ static void read_pair(cell_reader *r, ms_span text) {
     ms_vector_add(&r->cells, cells, 2);
 }
 
+/* Read one cell of a line: empty, an action or an overlapped pair. Appends nothing if it has a
+ * fault. */
 static void read_cell(cell_reader *r, const ms_cell *read) {
     ms_csv_cell cell = {.op = MS_CSV_BLANK, .stage = -1, .mb = -1};
     ms_span text = read->text;
     if (read->fault != NULL) {
-        fault(r, read->place, read->fault);
+        report_fault(r, read->place, read->fault);
     } else if (text.from < text.to && text.from[0] == '(') {
         read_pair(r, text);
     } else if (text.from == text.to || read_action(r, text, &cell)) {
@@ -256,7 +282,8 @@ static void read_cell(cell_reader *r, const ms_cell *read) {
     }
 }
 
-/* Refuse, before memory is asked for it, what no schedule can be. */
+/* Check the numbers of lines and cells read so far against the limits, before more memory is used.
+ * Reports an excess. */
 static bool is_within_limits(cell_reader *r) {
     const char *what = r->rows.count > MS_STAGES_MAX ? "lines" : "cells";
     int limit = r->rows.count > MS_STAGES_MAX ? MS_STAGES_MAX : CELLS_MAX;
@@ -268,6 +295,8 @@ static bool is_within_limits(cell_reader *r) {
     return false;
 }
 
+/* Read the cells of one line. Returns false if reading cannot go on: over the limits, or out of
+ * memory. */
 static bool read_line(cell_reader *r, ms_span line) {
     ms_vector_add(&r->rows, &r->cells.count, 1);
     r->number = 0;
@@ -282,8 +311,10 @@ static bool read_line(cell_reader *r, ms_span line) {
     return false;
 }
 
-/* Any BW, or W without I, says that B is the input gradient. */
-static void settle_dialect(cell_reader *r) {
+/* Find the dialect, and replace the operations of the legacy one by those of the current one. A
+ * file is legacy if it has BW, or if it has weight gradients W without I: then its B can only be
+ * the input gradient. */
+static void resolve_dialect(cell_reader *r) {
     ms_csv_table *table = r->table;
     table->is_legacy = r->whole > 0 || (r->weights > 0 && r->inputs == 0);
     ms_csv_cell *cells = r->cells.data;
@@ -296,16 +327,19 @@ static void settle_dialect(cell_reader *r) {
     }
 }
 
-static ms_status keep(cell_reader *r, ms_arena *arena) {
+/* Move the cells read into the table, in `arena`. */
+static ms_status move_to_table(cell_reader *r, ms_arena *arena) {
     ms_csv_table *table = r->table;
     table->ranks = (int)r->rows.count;
-    ms_vector_add(&r->rows, &r->cells.count, 1);
+    ms_vector_add(&r->rows, &r->cells.count, 1); /* first[ranks], the number of cells */
     table->first = ms_vector_keep(&r->rows, arena);
     table->cells = ms_vector_keep(&r->cells, arena);
     bool has_all = table->first != NULL && table->cells != NULL;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
+/* Read all lines of the table's text and fill in its cells. Returns MS_E_INPUT if any fault was
+ * reported. */
 static ms_status read_text(cell_reader *r, ms_arena *arena) {
     const ms_csv_table *table = r->table;
     ms_span body = ms_cells_body(table->text, table->length_B);
@@ -322,10 +356,11 @@ static ms_status read_text(cell_reader *r, ms_arena *arena) {
         ms_diag_at(r->diag, &whole, NULL,
                    "mixes the types I and BW; expected I, W and B, or B, W and BW (legacy)");
     }
-    settle_dialect(r);
-    return r->diag->errors > errors ? MS_E_INPUT : keep(r, arena);
+    resolve_dialect(r);
+    return r->diag->errors > errors ? MS_E_INPUT : move_to_table(r, arena);
 }
 
+/* Read the text of a schedule file into a table of cells. */
 ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_arena *arena,
                       ms_diag *diag, ms_csv_table *table_out) {
     ms_csv_table table = {.name = name, .text = text, .length_B = length_B};
@@ -341,6 +376,8 @@ ms_status ms_csv_read(const char *text, size_t length_B, const char *name, ms_ar
     return status;
 }
 
+/* Read a schedule file by its path. The table keeps pointers into the text, so the text is copied
+ * to the arena. */
 ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_table *table_out) {
     ms_buffer bytes;
     ms_buffer_init(&bytes);
@@ -361,6 +398,7 @@ ms_status ms_csv_load(const char *path, ms_arena *arena, ms_diag *diag, ms_csv_t
 
 /* ---- writing ---- */
 
+/* Append the text of one cell, in the dialect of the table. */
 static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buffer *out) {
     const char *type = ms_csv_op_name(cell->op);
     if (table->is_legacy && cell->op == MS_CSV_B) {
@@ -374,6 +412,8 @@ static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buff
     }
 }
 
+/* Append a table as the text of a schedule file. A table that was read is written as its text,
+ * which keeps blanks and quotes; another one cell by cell. */
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out) {
     if (table->text != NULL) {
         ms_buffer_add(out, table->text, table->length_B);

@@ -1,17 +1,21 @@
-/* Chimera with two pipelines: groups of P microbatches, half of them down and half of them up the
- * ranks, put on a grid of ticks. Source: Li and Hoefler, "Chimera", SC'21. */
+/* Chimera with two pipelines in opposite directions over the same ranks: of every group of P
+ * microbatches, half run from rank 0 to P-1 and half from rank P-1 to 0. Every rank has one stage
+ * of each direction. The order comes from a grid of ticks, on which all passes take one tick. In
+ * the program, stages 0 to P-1 are the first direction, and stages P to 2P-1 are the same model
+ * stages in the second one. Source: Li and Hoefler, "Chimera", SC'21. */
 #include <stdio.h>
 
 #include "schedule/internal.h"
 
-/* The passes of one kind and direction on a rank, in order of their ticks. */
+/* The passes of one kind (F or B) and one direction on a rank, in ascending order of ticks. */
 typedef struct sequence {
     ms_pass pass;
     int stage;      /* in the program */
-    int64_t offset; /* of the first tick */
-    int next;       /* microbatch of the direction */
+    int64_t offset; /* tick of the first pass */
+    int next;       /* next microbatch of the direction */
 } sequence;
 
+/* Check that P is even and that M is a multiple of P. */
 static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag) {
     (void)type; /* the only kind with these rules */
     int ranks = spec->pipeline_ranks;
@@ -36,14 +40,16 @@ static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spe
     return MS_OK;
 }
 
-/* Group g and place i in it: F at 2Pg + 2i + s, B at 2Pg + 2i + 2P-1 - s, s the stage in the
- * direction. */
+/* Tick of the next pass of a sequence. Microbatch i of group g (P/2 per group and direction) runs
+ * on stage s of its direction F at tick 2Pg + 2i + s and B at tick 2Pg + 2i + 2P-1 - s; the offset
+ * is the part of this with s. */
 static int64_t tick(const ms_schedule_spec *spec, const sequence *passes) {
     int64_t ranks = spec->pipeline_ranks;
     int64_t per_group = ranks / 2;
     return passes->offset + 2 * ranks * (passes->next / per_group) + 2 * (passes->next % per_group);
 }
 
+/* Append a rank's list: the passes of its four sequences, merged by their ticks. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int ranks = spec->pipeline_ranks;
     int mirror = ranks - 1 - rank;
@@ -67,10 +73,9 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
     }
 }
 
-/* (2M+P-2)F when a backward takes as long as a forward and messages are free; otherwise bubbles
- * appear between the groups.  Source: derived by exhaustive evaluation, swept in
- * tests/unit/schedule.
- */
+/* Closed form of the makespan: (2M+P-2)F, where a backward pass takes as long as a forward pass F
+ * and messages are free. Otherwise bubbles appear between the groups, and no form is known. Source:
+ * derived by exhaustive evaluation, swept in tests/unit/schedule. */
 static bool formula(const ms_program *program, const ms_schedule_costs *costs,
                     double *makespan_out) {
     ms_even_costs even;

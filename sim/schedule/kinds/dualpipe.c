@@ -1,36 +1,43 @@
-/* DualPipe: microbatches enter at both ends and meet; forward and backward passes of the two
- * directions overlap. DualPipeV: the same eight steps on half the ranks, with the V placement in
- * the place of the second direction. Source: DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024, and
- * the order of the published DualPipe and DualPipeV implementations. */
+/* DualPipe: half of the microbatches run from rank 0 to P-1 and half from rank P-1 to 0; every rank
+ * has one stage of each direction, and overlaps forward passes of one direction with backward
+ * passes of the other. DualPipeV: the same on half as many ranks, with two stages per rank in a V
+ * instead of two directions. A rank's list has eight steps, numbered here as in the published code:
+ * 1 to 3 warm up, 4 and 5 are steady, 6 to 8 cool down. Source: DeepSeek-AI, "DeepSeek-V3 Technical
+ * Report", 2024, and the order of the published DualPipe and DualPipeV implementations. */
 #include <stdio.h>
 
 #include "schedule/internal.h"
 
-/* One rank. A phase is a direction (DualPipe) or a chunk (DualPipeV). Weight gradients wait in the
- * order of their input gradients, which is the order in which these stand in the list. */
+/* One rank's list under construction. A phase is one of the rank's two stages: of a direction
+ * (DualPipe) or a chunk (DualPipeV); phase 0 is that whose microbatches reach the rank first.
+ * Weight gradients that are put off form a queue in the order of their input gradients. The queue
+ * is kept in the list itself, as the I from index `queue` on. */
 typedef struct dualpipe_rank {
     ms_action_list *list;
-    size_t queue;    /* where the search for the oldest waiting weight gradient starts */
-    int waiting;     /* weight gradients put off */
-    int half;        /* H: ranks of one half */
-    int distance;    /* h: from the outer end */
-    int total;       /* n: microbatches per phase */
-    int stage[2];    /* of each phase */
+    size_t queue; /* index in the list, at or before the I of the oldest weight gradient put off */
+    int waiting;  /* number of weight gradients put off */
+    int half;     /* H: P/2 for DualPipe, P for DualPipeV */
+    int distance; /* h: number of ranks between this one and the outer end, 0..H-1 */
+    int total;    /* n: microbatches per phase */
+    int stage[2]; /* of each phase, in the program */
     int forwards[2]; /* next microbatch of each phase */
     int backwards[2];
 } dualpipe_rank;
 
+/* Append the next forward pass of a phase. */
 static void forward(dualpipe_rank *s, int phase) {
     ms_action_list_add(s->list, MS_PASS_F, s->stage[phase], s->forwards[phase]++);
 }
 
+/* Append the next backward pass of a phase: whole (B), or I with its weight gradient put off
+ * (is_split). */
 static void backward(dualpipe_rank *s, int phase, bool is_split) {
     ms_action_list_add(s->list, is_split ? MS_PASS_I : MS_PASS_B, s->stage[phase],
                        s->backwards[phase]++);
     s->waiting += is_split;
 }
 
-/* The oldest weight gradient put off, if there is one. */
+/* Append the oldest weight gradient that was put off, if there is one. */
 static void weight(dualpipe_rank *s) {
     if (s->waiting == 0 || s->list->has_overflowed) {
         return;
@@ -43,6 +50,8 @@ static void weight(dualpipe_rank *s) {
     s->waiting--;
 }
 
+/* Append the next forward pass of one phase and the next backward pass of the other as an
+ * overlapped pair. */
 static void overlapped(dualpipe_rank *s, int forward_phase, int backward_phase) {
     ms_action f = {.pass = MS_PASS_F,
                    .stage = (int16_t)s->stage[forward_phase],
@@ -53,7 +62,8 @@ static void overlapped(dualpipe_rank *s, int forward_phase, int backward_phase) 
     ms_action_list_add_pair(s->list, &f, &b);
 }
 
-/* Steps 1 to 3. */
+/* Steps 1 to 3: forward passes of phase 0, of both phases in turn, and then I, W and F of phase 1.
+ */
 static void warm_up(dualpipe_rank *s) {
     int inner = s->half - s->distance - 1;
     for (int i = 0; i < 2 * inner; i++) {
@@ -70,8 +80,10 @@ static void warm_up(dualpipe_rank *s) {
     }
 }
 
-/* Steps 4 and 5. On the innermost rank the first pair runs apart, for its halves depend on each
- * other. */
+/* Steps 4 and 5: overlapped pairs of both phases in turn, until phase 0 has no forward pass left;
+ * then pairs of F of phase 1 and B of phase 0, with B of phase 1 between them. On the innermost
+ * rank, the first pair runs as two passes, as in the published code: this shortens the bubble where
+ * a backward pass takes longer than a forward pass. */
 static void steady(dualpipe_rank *s) {
     int pairs = s->total - 2 * s->half + s->distance + 1;
     for (int i = 0; i < pairs; i++) {
@@ -89,7 +101,9 @@ static void steady(dualpipe_rank *s) {
     }
 }
 
-/* Steps 6 to 8. */
+/* Steps 6 to 8: the backward passes left, from the middle of step 6 on with their weight gradients
+ * put off; then those weight gradients, each before a further I in step 7, and the rest in step 8.
+ */
 static void cool_down(dualpipe_rank *s) {
     bool is_split = false;
     int inner = s->half - s->distance - 1;
@@ -109,6 +123,7 @@ static void cool_down(dualpipe_rank *s) {
     }
 }
 
+/* Append a rank's list. s: half, distance, total and stage are set. */
 static void generate(dualpipe_rank *s, ms_action_list *list) {
     s->list = list;
     s->queue = list->count;
@@ -117,6 +132,8 @@ static void generate(dualpipe_rank *s, ms_action_list *list) {
     cool_down(s);
 }
 
+/* Append a rank's list of DualPipe: on the lower half of the ranks phase 0 is the first direction,
+ * on the upper half the second. */
 static void generate_dualpipe(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int ranks = spec->pipeline_ranks;
     int mirror = ranks - 1 - rank;
@@ -129,6 +146,7 @@ static void generate_dualpipe(const ms_schedule_spec *spec, int rank, ms_action_
     generate(&s, list);
 }
 
+/* Append a rank's list of DualPipeV: phase 0 is chunk 0. */
 static void generate_dualpipev(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     dualpipe_rank s = {.half = spec->pipeline_ranks,
                        .distance = rank,
@@ -137,6 +155,7 @@ static void generate_dualpipev(const ms_schedule_spec *spec, int rank, ms_action
     generate(&s, list);
 }
 
+/* Check that M >= 2P. */
 static ms_status check_microbatches(const ms_schedule_type *type, const ms_schedule_spec *spec,
                                     ms_diag *diag) {
     if (spec->microbatches >= 2LL * spec->pipeline_ranks) {
@@ -149,6 +168,7 @@ static ms_status check_microbatches(const ms_schedule_type *type, const ms_sched
         type->name, spec->microbatches, spec->pipeline_ranks, 2LL * spec->pipeline_ranks);
 }
 
+/* Check that P and M are even and that M >= 2P. */
 static ms_status check_even(const ms_schedule_type *type, const ms_schedule_spec *spec,
                             ms_diag *diag) {
     int ranks = spec->pipeline_ranks, microbatches = spec->microbatches;
@@ -171,9 +191,10 @@ static ms_status check_even(const ms_schedule_type *type, const ms_schedule_spec
         is_p || value >= 2LL * ranks ? value + 1LL : 2LL * ranks);
 }
 
-/* work + bubbles (F&B + F - 2W), the pair taking F + I + W, when F >= I >= W and messages are free.
- * bubbles: P/2 - 1 (DualPipe), P - 1 (DualPipeV).  Source: the bubble (PP/2-1)(F&B+B-3W) of the
- * DualPipe README, made exact by exhaustive evaluation, swept in tests/unit/schedule. */
+/* Closed form of the makespan: work + bubbles (F&B + F - 2W), where an overlapped pair takes F&B =
+ * F + I + W, for even costs with F >= I >= W and free messages. work: M V (F + I + W).  bubbles:
+ * P/2 - 1 (DualPipe), P - 1 (DualPipeV).  Source: the bubble (PP/2-1)(F&B+B-3W) of the DualPipe
+ * README, made exact by exhaustive evaluation, swept in tests/unit/schedule. */
 static bool formula(const ms_program *program, const ms_schedule_costs *costs, int bubbles,
                     double *makespan_out) {
     ms_even_costs even;

@@ -1,8 +1,9 @@
-/* GPipe: all forwards, then all backwards, first in first out.
- * Source: Huang et al., "GPipe", NeurIPS'19 (which runs the backwards last in first out, with the
- * same makespan); order of PyTorch's torch.distributed.pipelining.ScheduleGPipe. */
+/* GPipe: a rank runs the forward passes of all microbatches, then all backward passes, in the same
+ * order. Source: Huang et al., "GPipe", NeurIPS'19 (which runs the backwards last in first out,
+ * with the same makespan); order of PyTorch's torch.distributed.pipelining.ScheduleGPipe. */
 #include "schedule/internal.h"
 
+/* Append a rank's list: F of all microbatches, then B of all. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     for (int mb = 0; mb < spec->microbatches; mb++) {
         ms_action_list_add(list, MS_PASS_F, rank, mb);
@@ -12,6 +13,8 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
     }
 }
 
+/* The largest forward cost of a stage plus the largest backward cost of a stage. *sum_out: the sum
+ * of both costs over all stages. */
 static double sum_of_maxima(const ms_schedule_costs *costs, int stages, double *sum_out) {
     double sum = 0;
     double forward_max = 0;
@@ -27,6 +30,7 @@ static double sum_of_maxima(const ms_schedule_costs *costs, int stages, double *
     return forward_max + backward_max;
 }
 
+/* Whether no boundary between two ranks has a latency. */
 static bool is_free_of_latency(const ms_program *program, const ms_schedule_costs *costs) {
     for (int stage = 0; stage + 1 < program->stages; stage++) {
         if (ms_schedule_latency(program, costs, stage) != 0) {
@@ -36,9 +40,10 @@ static bool is_free_of_latency(const ms_program *program, const ms_schedule_cost
     return true;
 }
 
-/* Equal stages: (M+P-1)(F+B) + 2(P-1)l.  Unequal stages, l = 0: sum F + sum B + (M-1)(max F + max
- * B). Source: a flow shop of M equal jobs forwards, and the same jobs in the opposite direction
- * after the last stage. */
+/* Closed form of the makespan, with forward time F and backward time B of a stage and latency l.
+ * Even costs: (M+P-1)(F+B) + 2(P-1)l. Unequal stages and l = 0: sum F + sum B + (M-1)(max F + max
+ * B). Source: the forward passes are a flow shop of M equal jobs, which takes sum F + (M-1) max F,
+ * and the backward passes another one in the opposite direction. */
 static bool formula(const ms_program *program, const ms_schedule_costs *costs,
                     double *makespan_out) {
     int ranks = program->spec.pipeline_ranks;

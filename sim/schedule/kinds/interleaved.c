@@ -1,6 +1,10 @@
-/* Interleaved 1F1B: each rank owns V stages and works through groups of N microbatches, chunk by
- * chunk. Source: Narayanan et al., SC'21, interleaved schedule; the order of Megatron-LM's
- * forward_backward_pipelining_with_interleaving with microbatch_group_size_per_vp_stage = N. */
+/* Interleaved 1F1B: each rank owns V stages (chunks) and takes the microbatches in groups of N: it
+ * runs a whole group on one chunk, then the same group on the next chunk. Three kinds differ in
+ * their groups. Megatron-LM's have N >= P, and the last group, of M mod N microbatches, is empty or
+ * has at least P; PyTorch's are M/P (rounded down) groups of equal size; Llama 3's (flexible) have
+ * any N, as long as the ranks' lists do not deadlock. Source: Narayanan et al., SC'21, interleaved
+ * schedule; the order of Megatron-LM's forward_backward_pipelining_with_interleaving with
+ * microbatch_group_size_per_vp_stage = N. */
 
 #include "schedule/order.h"
 
@@ -10,13 +14,14 @@ int ms_schedule_group(const ms_schedule_spec *spec) {
     return spec->group == 0 ? most : spec->group;
 }
 
-/* Whether M in groups of N leaves no last group or one of P at least. */
+/* Whether the last, smaller group of M mod N microbatches is empty or has at least P. group: N. */
 static bool has_full_rest(const ms_schedule_spec *spec, int group) {
     int rest = spec->microbatches % group;
     return rest == 0 || rest >= spec->pipeline_ranks;
 }
 
-/* The legal N closest to a group; M itself always is. */
+/* The legal group size closest to `group`, for an error message: between `least` and M, with a full
+ * last group. M itself is always legal, as it makes one group. */
 static int nearest_group(const ms_schedule_spec *spec, int group, int least) {
     for (int step = 0; step <= spec->microbatches; step++) {
         const int candidates[2] = {group - step, group + step};
@@ -30,7 +35,8 @@ static int nearest_group(const ms_schedule_spec *spec, int group, int least) {
     return spec->microbatches;
 }
 
-/* least: with its name, the smallest group of the kind. */
+/* Report that the group size is out of range, with the nearest legal one. least_name, least: the
+ * smallest group size of the kind, as the message names it and as a number. Returns MS_E_INPUT. */
 static ms_status report_group(const ms_schedule_type *type, const ms_schedule_spec *spec,
                               const char *least_name, int least, ms_diag *diag) {
     return ms_diag_error(
@@ -41,6 +47,7 @@ static ms_status report_group(const ms_schedule_type *type, const ms_schedule_sp
         nearest_group(spec, spec->group, least));
 }
 
+/* Check that M >= P and that the group size is from P to M. */
 static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag) {
     int group = ms_schedule_group(spec);
     if (ms_schedule_check_filled(type, spec, diag) != MS_OK) {
@@ -50,15 +57,16 @@ static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spe
     return is_legal ? MS_OK : report_group(type, spec, "P", spec->pipeline_ranks, diag);
 }
 
-/* Llama 3's groups may be of any size; which of the smallest ones wait for each other is
- * found by visiting the lists. */
+/* Check that a group of the flexible kind has at most M microbatches. Sizes with which the ranks
+ * deadlock are found later, on the finished lists (check_flow). */
 static ms_status check_flexible(const ms_schedule_type *type, const ms_schedule_spec *spec,
                                 ms_diag *diag) {
     return ms_schedule_group(spec) <= spec->microbatches ? MS_OK
                                                          : report_group(type, spec, "1", 1, diag);
 }
 
-/* Megatron-LM's further rule; without it (Llama 3) a short last group costs bubbles. */
+/* Check the group size for Megatron-LM's kind, which also refuses a last group of less than P
+ * microbatches. The flexible kind takes such a group, at the cost of bubbles. */
 static ms_status check_rest(const ms_schedule_type *type, const ms_schedule_spec *spec,
                             ms_diag *diag) {
     if (check(type, spec, diag) != MS_OK) {
@@ -77,6 +85,9 @@ static ms_status check_rest(const ms_schedule_type *type, const ms_schedule_spec
         (long long)spec->microbatches - rest + spec->pipeline_ranks);
 }
 
+/* Report that the lists deadlock with this group size, with the nearest size that always runs:
+ * because of a last group of less than P microbatches, or because all groups are smaller than P.
+ * Returns MS_E_INPUT. */
 static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
     int group = ms_schedule_group(spec);
     if (group >= spec->pipeline_ranks) {
@@ -98,7 +109,9 @@ static ms_status report_flow(const ms_schedule_spec *spec, ms_diag *diag) {
                                                                 : spec->pipeline_ranks));
 }
 
-/* With many chunks small groups, or a very short last one, wait for themselves. */
+/* Check that the finished lists of the flexible kind do not deadlock. With many chunks, groups
+ * smaller than P, or a very short last group, can make ranks wait for each other; no closed rule is
+ * known, so the lists are walked through. */
 static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *diag) {
     int group = ms_schedule_group(&program->spec);
     if (group >= program->spec.pipeline_ranks && has_full_rest(&program->spec, group)) {
@@ -113,13 +126,16 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
     return status == MS_OK ? MS_OK : ms_diag_no_memory(diag);
 }
 
+/* Append the k-th forward or backward pass of a rank in the interleaved order. All groups before
+ * that of pass k are full, so k / (N V) is the number of this group; the last group may be smaller.
+ */
 void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {
     const ms_schedule_spec *spec = order->spec;
     int64_t group = order->group;
-    int64_t first_mb = k / (group * spec->chunks) * group;
+    int64_t first_mb = k / (group * spec->chunks) * group; /* of the group that pass k is in */
     int64_t width = spec->microbatches - first_mb;
     width = width < group ? width : group;
-    int64_t within = k - first_mb * spec->chunks;
+    int64_t within = k - first_mb * spec->chunks; /* passes of the group before pass k */
     int chunk = (int)(within / width);
     int mb = (int)(first_mb + within % width);
     if (pass != MS_PASS_F) {
@@ -128,6 +144,8 @@ void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_
     ms_action_list_add(list, pass, chunk * spec->pipeline_ranks + order->rank, mb);
 }
 
+/* Append a rank's list: 1F1B with `warmup` forward passes first, on groups of `group` microbatches.
+ */
 static void generate_groups(const ms_schedule_spec *spec, int rank, int group, int64_t warmup,
                             ms_action_list *list) {
     ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
@@ -136,11 +154,13 @@ static void generate_groups(const ms_schedule_spec *spec, int rank, int group, i
     ms_generate_1f1b(&order, list);
 }
 
+/* Append a rank's list with Megatron-LM's warm-up: 2(P-1-r) + (V-1)N forward passes, and P-1-r,
+ * that of plain 1F1B, for V = 1. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int64_t distance = spec->pipeline_ranks - 1 - rank;
     int group = ms_schedule_group(spec);
-    int64_t warmup = spec->chunks == 1 ? distance /* one chunk is plain 1F1B */
-                                       : 2 * distance + (int64_t)(spec->chunks - 1) * group;
+    int64_t warmup =
+        spec->chunks == 1 ? distance : 2 * distance + (int64_t)(spec->chunks - 1) * group;
     generate_groups(spec, rank, group, warmup, list);
 }
 
@@ -149,11 +169,14 @@ int ms_torch_group(const ms_schedule_spec *spec) {
     return spec->microbatches / (rounds > 1 ? rounds : 1);
 }
 
+/* Whether PyTorch's number of groups, M/P rounded down and at least 1, divides M. */
 static bool has_even_rounds(int64_t microbatches, int ranks) {
     int64_t rounds = microbatches / ranks;
     return rounds <= 1 || microbatches % rounds == 0;
 }
 
+/* Check that PyTorch's number of groups divides M. The nearest legal M below and above are found by
+ * trying; any M < 2P and any multiple of P is legal, so the loops end. */
 ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *spec,
                          ms_diag *diag) {
     if (has_even_rounds(spec->microbatches, spec->pipeline_ranks)) {
@@ -173,12 +196,19 @@ ms_status ms_torch_check(const ms_schedule_type *type, const ms_schedule_spec *s
                          (long long)below, (long long)above);
 }
 
+/* Append a rank's list in PyTorch's order: groups of equal size, and a warm-up of 2(P-1-r) + (V-1)N
+ * passes for V = 1, too. */
 static void generate_torch(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int64_t distance = spec->pipeline_ranks - 1 - rank;
     int group = ms_torch_group(spec);
     generate_groups(spec, rank, group, 2 * distance + (int64_t)(spec->chunks - 1) * group, list);
 }
 
+/* Closed form of the makespan for V > 1 and even costs: forward time f and backward time b of a
+ * virtual stage, latency l. N = P, M a multiple of P: (VM+P-1)(f+b) + 2l(VP-1). N = 2P, M a
+ * multiple of 2P: the last term is 2l(P-1), as the larger groups hide the latency between chunks.
+ * Both hold while l <= min(f, b). group: N. Source: derived by exhaustive evaluation;
+ * tests/unit/schedule sweeps both. At l = 0 it is Narayanan et al., SC'21. */
 static bool formula_groups(const ms_program *program, const ms_schedule_costs *costs, int group,
                            double *makespan_out) {
     const ms_schedule_spec *spec = &program->spec;
@@ -198,10 +228,7 @@ static bool formula_groups(const ms_program *program, const ms_schedule_costs *c
     return true;
 }
 
-/* N = P, M a multiple of P: (VM+P-1)(f+b) + 2l(VP-1); N = 2P, M a multiple of 2P: 2l(P-1) in the
- * place of the last term; both while l <= min(f, b) of a virtual stage. Source: derived by
- * exhaustive evaluation; tests/unit/schedule sweeps both. At l = 0 it is Narayanan et al., SC'21.
- */
+/* Closed form of the makespan: formula_groups, or 1F1B's for V = 1. */
 static bool formula(const ms_program *program, const ms_schedule_costs *costs,
                     double *makespan_out) {
     const ms_schedule_spec *spec = &program->spec;
@@ -216,7 +243,8 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs,
     return true;
 }
 
-/* The order is Megatron-LM's when there are as many rounds as M/P. */
+/* Closed form of the makespan of PyTorch's order. For V > 1 and groups of P it is Megatron-LM's
+ * order; for other groups no form is known. */
 static bool formula_torch(const ms_program *program, const ms_schedule_costs *costs,
                           double *makespan_out) {
     int group = ms_torch_group(&program->spec);

@@ -1,8 +1,10 @@
-/* Looped breadth-first: every chunk takes all microbatches before the next one does.
- * Source: Lamy-Poirier, "Breadth-First Pipeline Parallelism", MLSys'23; order of PyTorch's
+/* Looped breadth-first: a rank runs the forward passes of all microbatches on its first chunk, then
+ * on its next chunk, and so on; then all backward passes, from the last chunk to the first. Source:
+ * Lamy-Poirier, "Breadth-First Pipeline Parallelism", MLSys'23; order of PyTorch's
  * torch.distributed.pipelining.ScheduleLoopedBFS, which runs the backwards last in first out. */
 #include "schedule/internal.h"
 
+/* Append a rank's list; chunk c of rank r is stage c P + r. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     for (int chunk = 0; chunk < spec->chunks; chunk++) {
         for (int mb = 0; mb < spec->microbatches; mb++) {
@@ -16,9 +18,10 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
     }
 }
 
-/* M >= P: (VM+P-1)(f+b) + 2(P-1)l, as long as the way from the last rank back to the first hides:
- * (M-P) min(f,b) >= P l.  Source: derived by exhaustive evaluation; tests/unit/schedule sweeps it.
- */
+/* Closed form of the makespan for even costs and M >= P: (VM+P-1)(f+b) + 2(P-1)l, with forward time
+ * f and backward time b of a virtual stage and latency l. It holds while the messages from the last
+ * rank back to the first arrive before the first rank needs them for its next chunk: (M-P) min(f,b)
+ * >= P l.  Source: derived by exhaustive evaluation; tests/unit/schedule sweeps it. */
 static bool formula(const ms_program *program, const ms_schedule_costs *costs,
                     double *makespan_out) {
     double ranks = program->spec.pipeline_ranks;

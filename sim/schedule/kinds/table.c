@@ -1,9 +1,11 @@
-/* The table of kinds: a schedule is built, named and listed by its row. */
+/* The registration table of schedule kinds: the row of each kind (ms_schedule_type) has its name,
+ * its limits and the functions that build its program. All look-ups of kinds, by number or by name,
+ * go through this table. */
 #include <string.h>
 
 #include "schedule/internal.h"
 
-/* By ms_schedule_kind. */
+/* [ms_schedule_kind] */
 static const ms_schedule_type *const TYPES[MS_SCHEDULE_KIND_COUNT] = {
     [MS_SCHEDULE_GPIPE] = &ms_schedule_gpipe,
     [MS_SCHEDULE_1F1B] = &ms_schedule_1f1b,
@@ -23,6 +25,7 @@ static const ms_schedule_type *const TYPES[MS_SCHEDULE_KIND_COUNT] = {
     [MS_SCHEDULE_SEQ1F1B] = &ms_schedule_seq1f1b,
 };
 
+/* One further row, which tests add; NULL: none. Its kind is MS_SCHEDULE_KIND_COUNT. */
 static const ms_schedule_type *added_type = NULL;
 
 ms_schedule_kind ms_schedule_add_kind(const ms_schedule_type *type) {
@@ -37,6 +40,7 @@ const ms_schedule_type *ms_schedule_type_of(ms_schedule_kind kind) {
     return (unsigned)kind < MS_SCHEDULE_KIND_COUNT ? TYPES[kind] : NULL;
 }
 
+/* Find the kind with a name, also among added rows. */
 ms_status ms_schedule_kind_from_name(const char *name, ms_schedule_kind *kind_out) {
     for (int kind = 0; kind <= MS_SCHEDULE_KIND_COUNT; kind++) {
         const ms_schedule_type *type = ms_schedule_type_of((ms_schedule_kind)kind);
@@ -61,6 +65,7 @@ ms_schedule_traits ms_schedule_kind_traits(ms_schedule_kind kind) {
                                 .takes_reorder = (type->options & MS_TAKES_REORDER) != 0};
 }
 
+/* Names of all kinds and of the added one, NULL-terminated. */
 const char *const *ms_schedule_kind_names(void) {
     static const char *names[MS_SCHEDULE_KIND_COUNT + 2]; /* an added one, and the end */
     for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {

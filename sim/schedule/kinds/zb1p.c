@@ -1,8 +1,12 @@
-/* Interleaved zero bubble: the interleaved table in PyTorch's rounds with a shorter warm-up, input
- * and weight gradients apart, the weight gradients r steps behind on rank r.
- * Source: order of torch.distributed.pipelining.ScheduleInterleavedZeroBubble. */
+/* ZB1P, interleaved zero bubble: interleaved 1F1B in PyTorch's groups of microbatches, with
+ * backward passes split into input gradients I and weight gradients W. The warm-up of rank r has
+ * P-1-r + (V-1)N forward passes, fewer than the 2(P-1-r) + (V-1)N of interleaved 1F1B, and each W
+ * runs r steps after its I. Source: order of
+ * torch.distributed.pipelining.ScheduleInterleavedZeroBubble. */
 #include "schedule/internal.h"
 
+/* Append a rank's list: warm-up of F; then one F and one I per step, and the W of `rank` steps
+ * before. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     int group = ms_torch_group(spec);
     int64_t warmup = spec->pipeline_ranks - 1 - rank + (int64_t)(spec->chunks - 1) * group;

@@ -1,10 +1,13 @@
-/* ZB-H1 and ZB-H2: 1F1B with the weight gradients apart, which fill the cool-down. H1 keeps the
- * memory of 1F1B's first rank on every rank, H2 takes about twice that and has no bubble in a
- * rank's span. Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24; order of H1 as in
- * PyTorch's ZB1P artifacts. */
+/* ZB-H1 and ZB-H2, zero-bubble schedules with one stage per rank: 1F1B with backward passes split
+ * into input gradients I and weight gradients W, where the W are put off to fill the cool-down. H1
+ * holds as many activations on every rank as 1F1B does on its first one. H2 holds about twice as
+ * many and has no idle time between a rank's first and last pass (its span) if F = I = W. Source:
+ * Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24; order of H1 as in PyTorch's ZB1P
+ * artifacts. */
 #include "schedule/internal.h"
 
-/* depth: 1 for H1, 2 for H2; warm-up and lag of the weight gradients are that many times longer. */
+/* Append a rank's list. depth: 1 for H1, 2 for H2; the warm-up, and the number of steps by which
+ * each W runs after its I, are `depth` times those of H1. */
 static void generate(const ms_schedule_spec *spec, int rank, int depth, ms_action_list *list) {
     int64_t warmup = (int64_t)depth * (spec->pipeline_ranks - 1 - rank);
     ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
@@ -19,8 +22,10 @@ static void generate_h2(const ms_schedule_spec *spec, int rank, ms_action_list *
     generate(spec, rank, 2, list);
 }
 
-/* Span bubble (P-1)(F+I-dW), d the depth: with M >= d(P-1)+1 and W <= min(F, I), without latency.
- * Source: Qi et al., table 1; range by exhaustive evaluation, swept in tests/unit/schedule. */
+/* Closed form of the span bubble, the most idle time inside a rank's span: (P-1)(F+I-dW) with the
+ * depth d, for even costs without latency, M >= d(P-1)+1 and W <= min(F, I). Returns false
+ * elsewhere. Source: Qi et al., table 1; range by exhaustive evaluation, swept in
+ * tests/unit/schedule. */
 static bool span_bubble(const ms_program *program, const ms_schedule_costs *costs, int depth,
                         double *bubble_out) {
     int distance = program->spec.pipeline_ranks - 1;
@@ -45,7 +50,8 @@ static bool span_formula_h2(const ms_program *program, const ms_schedule_costs *
     return span_bubble(program, costs, 2, bubble_out);
 }
 
-/* M(F+I+W) + (P-1)(F+I-W), in the same range. */
+/* Closed form of H1's makespan: M(F+I+W) + (P-1)(F+I-W), for the same costs and sizes as
+ * span_bubble. */
 static bool formula_h1(const ms_program *program, const ms_schedule_costs *costs,
                        double *makespan_out) {
     double bubble = 0;

@@ -1,17 +1,20 @@
-/* ZB-V, the fixed pattern for F = I = W: two chunks per rank in a V, no bubble in a rank's span
- * with 1F1B's memory. Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24, appendix on
+/* ZB-V, the fixed pattern of the zero-bubble paper for F = I = W: two stages per rank in a V (chunk
+ * 0 is stage r, chunk 1 is stage 2P-1-r), no idle time between a rank's first and last pass (its
+ * span), and the activation memory of 1F1B. Backward passes are split into input gradients I and
+ * weight gradients W. Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24, appendix on
  * ZB-V; order of torch.distributed.pipelining.ScheduleZBVZeroBubble. */
 #include "schedule/internal.h"
 
-/* The next microbatch of each pass and chunk of one rank. */
+/* One rank's list under construction. */
 typedef struct zbv_rank {
     const ms_schedule_spec *spec;
     int rank;
     ms_action_list *list;
-    int next[MS_PASS_COUNT][2];
+    int next[MS_PASS_COUNT][2]; /* next microbatch of each pass and chunk */
 } zbv_rank;
 
-/* Emit the next microbatch of a pass of chunk 0 or 1; those past M only count. */
+/* Append a pass of chunk 0 or 1 for its next microbatch. The pattern needs at least 2P-1
+ * microbatches: passes of further ones than there are advance the count and append nothing. */
 static void emit(zbv_rank *s, ms_pass pass, int chunk) {
     int mb = s->next[pass][chunk]++;
     int stage = chunk == 0 ? s->rank : 2 * s->spec->pipeline_ranks - 1 - s->rank;
@@ -20,6 +23,9 @@ static void emit(zbv_rank *s, ms_pass pass, int chunk) {
     }
 }
 
+/* The passes before the steady state: forward passes of chunk 0 until the first microbatch arrives
+ * at chunk 1, then forward passes of both chunks in turn until its gradient arrives, then the first
+ * backward passes of chunk 1. */
 static void warm_up(zbv_rank *s) {
     int ranks = s->spec->pipeline_ranks;
     for (int i = 0; i < 2 * (ranks - s->rank) - 1; i++) {
@@ -36,6 +42,8 @@ static void warm_up(zbv_rank *s) {
     }
 }
 
+/* The passes after the last forward pass. Input gradients come first where other ranks wait for
+ * them; the W left fill the end. total: microbatches of the pattern. */
 static void cool_down(zbv_rank *s, int total) {
     for (int i = 0; i < s->rank; i++) {
         emit(s, MS_PASS_I, 0);
@@ -52,6 +60,8 @@ static void cool_down(zbv_rank *s, int total) {
     }
 }
 
+/* Append a rank's list. In the steady state, chunk 0 and chunk 1 each run one F, one I and one W in
+ * turn. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     zbv_rank s = {.spec = spec, .rank = rank, .list = list};
     int least = 2 * spec->pipeline_ranks - 1;
@@ -70,8 +80,8 @@ static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *lis
     cool_down(&s, total);
 }
 
-/* No idle time in a span when F = I = W and M >= 2P-1, without latency.  Source: derived by
- * exhaustive evaluation, swept in tests/unit/schedule. */
+/* Closed form of the span bubble: no idle time inside any rank's span for F = I = W, M >= 2P-1 and
+ * no latency. Source: derived by exhaustive evaluation, swept in tests/unit/schedule. */
 static bool span_formula(const ms_program *program, const ms_schedule_costs *costs,
                          double *bubble_out) {
     ms_even_costs even;

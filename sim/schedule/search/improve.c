@@ -1,22 +1,26 @@
-/* Local improvement: where a rank idles, one of the passes behind the gap is tried in it; and
- * weight gradients are tried later, out of the way of passes that others wait for. */
+/* Local improvement of a schedule that the search has found (ms_search_improve). Two kinds of moves
+ * within a rank's list are tried one by one: a pass behind an idle gap is moved to the start of the
+ * gap, and a weight gradient is moved to a later place, out of the way of passes whose results
+ * other ranks need. After each move the whole program is evaluated anew, and the move is kept if
+ * its score is better (ms_score). */
 #include <string.h>
 
 #include "schedule/search/search.h"
 
-/* How far behind a gap passes are looked for. */
+/* Maximum number of places behind a gap from which a pass is tried in it. */
 enum { REACH = 12 };
 
+/* An improvement under way. */
 typedef struct improver {
     ms_search_run *search;
     ms_program *program;
     ms_schedule_slot *slots; /* [actions] of the program as it is */
     ms_action *kept;         /* [3VM] a rank's list before the last move */
-    ms_score *score;
-    long last; /* evaluation */
+    ms_score *score;         /* of the program as it is */
+    long last;               /* number of evaluations of the search at which to stop */
 } improver;
 
-/* Take the pass at `from` out and put it in at `to`. */
+/* Move the pass at index `from` of a list to index `to`; the passes between shift by one. */
 static void move(ms_action *actions, size_t from, size_t to) {
     ms_action moved = actions[from];
     if (to <= from) {
@@ -27,7 +31,8 @@ static void move(ms_action *actions, size_t from, size_t to) {
     actions[to] = moved;
 }
 
-/* Passes of a kind and stage keep the order of their microbatches, whichever was moved. */
+/* Number the microbatches of every kind of pass and stage anew, in ascending order along a rank's
+ * list, since a moved pass may have changed places with another one of its kind and stage. */
 static void renumber(const ms_program *program, ms_action *actions, size_t count) {
     int next[MS_PASS_COUNT][2] = {{0}};
     for (size_t i = 0; i < count; i++) {
@@ -35,15 +40,18 @@ static void renumber(const ms_program *program, ms_action *actions, size_t count
     }
 }
 
-/* Move a pass of a rank; false, and all as before, if that does not help. */
+/* Move a pass in a rank's list. Returns whether the score gets better; else restores the list.
+ * from, to: indices of actions of the program. */
 static bool try_move(improver *it, int rank, size_t from, size_t to) {
     size_t first = it->program->first[rank];
     size_t count = it->program->first[rank + 1] - first;
     ms_action *actions = &it->program->actions[first];
     const ms_action *moved = &actions[from - first], *there = &actions[to - first];
+    /* renumbered, a pass of the same kind and stage at `to` makes this the same as a move by one
+     * place less */
     if (moved->pass == there->pass && moved->stage == there->stage && from != to + 1 &&
         to != from + 1) {
-        return false; /* the same order as a shorter move makes */
+        return false;
     }
     memcpy(it->kept, actions, count * sizeof *actions);
     move(actions, from - first, to - first);
@@ -58,11 +66,13 @@ static bool try_move(improver *it, int rank, size_t from, size_t to) {
     return false;
 }
 
+/* Whether the evaluations allowed are used up. */
 static bool is_spent(const improver *it) {
     return it->search->evaluations >= it->last;
 }
 
-/* Gaps of a rank, from its start on; true once a move helped. */
+/* Try to move a pass into an idle gap of a rank, from its first gap on. Returns true after the
+ * first move that helps. */
 static bool fill_gaps(improver *it, int rank) {
     const ms_program *program = it->program;
     size_t end = program->first[rank + 1];
@@ -80,8 +90,9 @@ static bool fill_gaps(improver *it, int rank) {
     return false;
 }
 
-/* Weight gradients of a rank behind later passes; true once a move helped. */
-static bool put_off(improver *it, int rank) {
+/* Try to move a weight gradient of a rank back by 1, 2, 4, ... places, to the end of the list at
+ * most. Returns true after the first move that helps. */
+static bool put_off_weights(improver *it, int rank) {
     const ms_program *program = it->program;
     size_t end = program->first[rank + 1];
     for (size_t from = program->first[rank]; from < end; from++) {
@@ -101,18 +112,21 @@ static bool put_off(improver *it, int rank) {
     return false;
 }
 
+/* Try moves on all ranks in turn until a round over the ranks brings none that helps. */
 static void improve(improver *it) {
     bool has_improved = ms_search_score(it->search, it->program, it->slots, it->score);
     while (has_improved && !is_spent(it)) {
         has_improved = false;
         for (int rank = 0; rank < it->program->spec.pipeline_ranks; rank++) {
-            while (!is_spent(it) && (fill_gaps(it, rank) || put_off(it, rank))) {
+            while (!is_spent(it) && (fill_gaps(it, rank) || put_off_weights(it, rank))) {
                 has_improved = true;
             }
         }
     }
 }
 
+/* Improve a schedule by moves of single passes. All ranks have equally many passes, so the list
+ * saved for undoing a move has the length of rank 0's. */
 ms_status ms_search_improve(ms_search_run *search, long effort, ms_program *program,
                             ms_score *score) {
     size_t count = program->first[program->spec.pipeline_ranks];

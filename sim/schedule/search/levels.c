@@ -1,27 +1,33 @@
-/* The search from the given cap down: under each cap schedules by many rules and after known
- * patterns, the best of them improved. What one cap gives does not depend on the cap asked for, and
- * caps are left out only if no schedule under them is better than what is known: so a larger cap
- * never gives a longer span, unless the search is cut short. */
+/* The search over memory caps (ms_search_levels), from the given cap down. Each cap that is
+ * searched is a level. Under it, four families of schedules are made: fixed patterns and their
+ * orders (ZB-H1, ZB-V, ...), the zero-bubble heuristic, list scheduling by many rules (list.c), and
+ * periodic building blocks. The best of each family, its start, is then improved by single moves
+ * (improve.c).
+ *
+ * The result of a level does not depend on the cap asked for. A level is left out only if the lower
+ * bound (bound.c) proves that no schedule under it is better than the best one known. So a larger
+ * cap never gives a longer span, unless the search is cut short. */
 #include <math.h>
 #include <string.h>
 
 #include "schedule/search/search.h"
 
-/* Who goes first of those that have arrived: forward passes and gradients by turns; the oldest as
- * they would come in a steady pipeline; forward passes a period early; gradients before all;
- * forward passes before all. */
+/* Orders of priority among the F and I whose inputs have arrived. In this order of rows: F and I in
+ * turn; by age, as they would run in a steady pipeline; F one period ahead of its age; every I
+ * before every F; every F before every I. */
 static const struct {
     bool alternates;
-    double bias; /* periods by which gradients come before forward passes as old */
+    double bias; /* periods by which an I comes before an F of the same age */
 } MANNERS[] = {{true, 0}, {false, 0}, {false, -1}, {false, 1e6}, {false, -1e6}};
 
 static const double OVERRUNS[] = {0, 0.5, 1}; /* see ms_list_rule */
 
-/* Microbatches in flight on chunk 0: as its share of the time that a microbatch is held, or one
- * more; as many as keep a rank busy, or some more. */
+/* Limits of the microbatches between F and I of chunk 0 on a rank (limit_of). In this order of
+ * rows: chunk 0's share of the cap, in proportion to the time that a microbatch is held on it; one
+ * more; as many as keep the rank busy; 1.4 times as many. */
 static const struct {
-    double offset; /* to chunk 0's share of the cap */
-    double slack;  /* > 0: times the least that keep a rank busy */
+    double offset; /* added to chunk 0's share of the cap; only where slack is 0 */
+    double slack;  /* > 0: factor of the number that keeps the rank busy */
 } LIMITS[] = {{0, 0}, {1, 0}, {0, 1}, {0, 1.4}};
 
 enum {
@@ -29,12 +35,12 @@ enum {
     OVERRUN_COUNT = sizeof OVERRUNS / sizeof OVERRUNS[0],
     LIMIT_COUNT = sizeof LIMITS / sizeof LIMITS[0],
     VARIANTS = MANNER_COUNT * OVERRUN_COUNT * LIMIT_COUNT,
-    ORDER_RULES = 2 * OVERRUN_COUNT,
+    ORDER_RULES = 2 * OVERRUN_COUNT, /* rules by which an order is followed, see run_orders */
     BLOCK_LENGTHS = 4,
-    BLOCKS = 2 * BLOCK_LENGTHS,
+    BLOCKS = 2 * BLOCK_LENGTHS, /* building blocks: even starts or not, of each length */
 };
 
-/* Known schedules that are starts, and whose order others follow. */
+/* Fixed patterns: schedule kinds that are tried as they are, and whose order others follow. */
 static const struct {
     ms_schedule_kind kind;
     int chunks;
@@ -46,20 +52,23 @@ static const struct {
 };
 enum { PATTERN_COUNT = sizeof PATTERNS / sizeof PATTERNS[0] };
 
-/* Passes to place and evaluate; a million take about a tenth of a second. */
-static const double LEVEL_WORK = 1.6e7;  /* by rules under one cap: of more, every n-th rule */
-static const double SEARCH_WORK = 1.2e8; /* before the last cap is begun */
+/* Limits of the work, in passes to place and evaluate; a million passes take about a tenth of a
+ * second. LEVEL_WORK is for all rules of one level: beyond it, only one rule in several is tried.
+ * SEARCH_WORK is for the whole search: beyond it, no further level is begun. */
+static const double LEVEL_WORK = 1.6e7;
+static const double SEARCH_WORK = 1.2e8;
 
-/* A family whose best start is longer by this share is not improved. */
+/* A family is not improved if its best span is longer by more than this share than the best one of
+ * the level. */
 static const double FAR_BEHIND = 0.3;
 
-/* The origin of a start. */
+/* Where a schedule comes from, for the result (ms_search_result.start and .variant). */
 typedef struct origin {
     const char *name;
-    int variant;
+    int variant; /* -1: a fixed pattern as it is */
 } origin;
 
-/* The best schedule of one family of starts under one cap. */
+/* The best schedule of one family under one cap. */
 typedef struct family {
     ms_program program;
     ms_score score;
@@ -68,35 +77,38 @@ typedef struct family {
     bool has_best;
 } family;
 
+/* A search over levels. */
 typedef struct climber {
-    ms_search_run *search; /* the memory cap that the search works with is that of the level */
+    ms_search_run *search; /* spec.memory_cap is the cap of the current level */
     ms_search_result *result;
-    ms_score *best; /* score of the result */
-    bool has_best;
-    family family;
-    double level_span; /* the shortest schedule under the cap so far */
-    ms_program patterns[PATTERN_COUNT];
+    ms_score *best;                     /* score of the result */
+    bool has_best;                      /* whether the result has a schedule */
+    family family;                      /* the current one */
+    double level_span;                  /* shortest span under the cap so far */
+    ms_program patterns[PATTERN_COUNT]; /* those for the V of the search */
     int pattern_count;
-    int peaks[PATTERN_COUNT];
-    ms_program trial;
-    ms_schedule_slot *slots; /* [actions] */
-    double *urgency[2];      /* [S * M], see ms_list_rule */
-    int *limit;              /* [P], see ms_list_rule */
-    ms_rank_way *ways;       /* [P] */
-    double period;           /* work of the busiest rank per microbatch */
-    int stride;              /* every `stride`-th rule is tried */
-    int rule;                /* number of rules of the family so far */
+    int peaks[PATTERN_COUNT]; /* activations that each pattern holds at most */
+    ms_program trial;         /* the schedule that a rule makes */
+    ms_schedule_slot *slots;  /* [actions] scratch: times of a schedule to follow */
+    double *urgency[2];       /* [S * M], see ms_list_rule */
+    int *limit;               /* [P], see ms_list_rule */
+    ms_rank_way *ways;        /* [P] */
+    double period;            /* work of the busiest rank per microbatch */
+    int stride;               /* one rule in `stride` is tried, see takes_next_rule */
+    int rule;                 /* number of rules of the family so far, tried or not */
 } climber;
 
+/* Number of passes of a schedule. */
 static size_t count_actions(const climber *c) {
     return c->trial.first[c->trial.spec.pipeline_ranks];
 }
 
+/* Difference of spans that is taken for the rounding of sums of times. */
 static double dust_of(double span) {
     return 1e-9 * (1 + span);
 }
 
-/* Keep a start if it is the best of its family so far. */
+/* Evaluate a schedule and keep it if it is the best of the current family so far. */
 static void offer(climber *c, const ms_program *program, origin from) {
     family *now = &c->family;
     ms_score score;
@@ -110,8 +122,8 @@ static void offer(climber *c, const ms_program *program, origin from) {
     }
 }
 
-/* Keep what a family gave if it is the best of all. */
-static void keep(climber *c) {
+/* Keep the best schedule of the current family as the result if it is the best of all so far. */
+static void keep_best_family(climber *c) {
     const family *now = &c->family;
     if (!now->has_best || (c->has_best && !ms_score_is_better(&now->score, c->best))) {
         return;
@@ -125,14 +137,17 @@ static void keep(climber *c) {
     c->has_best = true;
 }
 
-/* Whether the next rule is among those tried: the first of a family, and about one in `stride` with
- * no regard to what it is. */
+/* Count a rule, and return whether it is to be tried: the first of a family, and of the others
+ * about one in `stride`. A hash of the number of the rule chooses, since every n-th rule would be
+ * alike, as rules are numbered in nested loops. */
 static bool takes_next_rule(climber *c) {
     uint32_t mixed = (uint32_t)c->rule++ * 2654435761U; /* Knuth's multiplicative hash */
     return (mixed >> 16) % (uint32_t)c->stride == 0;
 }
 
-/* Schedule by a rule, with the urgencies and limits set before. */
+/* Make a schedule by list scheduling with a rule and the urgencies and limits in `c`. Evaluate it
+ * only if its span, which the scheduling returns, is not longer than the family's best. Returns
+ * MS_OK or MS_E_NOMEM. */
 static ms_status run_rule(climber *c, ms_list_rule rule, origin from) {
     if (!takes_next_rule(c)) {
         return MS_OK;
@@ -149,8 +164,9 @@ static ms_status run_rule(climber *c, ms_list_rule rule, origin from) {
     return status == MS_E_NO ? MS_OK : status;
 }
 
-/* Forward passes and input gradients by the urgencies set before, or about so, with the weight
- * gradients placed anew. */
+/* Make schedules that follow an order of F and I, given by the urgencies in `c`, with W placed
+ * anew: strictly in this order, or with passes ahead of it whose inputs have arrived earlier; and
+ * with each overrun of W. */
 static ms_status run_orders(climber *c, origin from) {
     for (int rank = 0; rank < c->trial.spec.pipeline_ranks; rank++) {
         c->limit[rank] = c->trial.mb_count;
@@ -163,8 +179,9 @@ static ms_status run_orders(climber *c, origin from) {
     return status;
 }
 
-/* The order of a program by its times. */
-static ms_status follow(climber *c, const ms_program *guide, const char *name) {
+/* Make schedules that follow the order of F and I of a program: the start times of its passes are
+ * the urgencies. Its W are placed anew. name: of the origin. */
+static ms_status follow_order(climber *c, const ms_program *guide, const char *name) {
     ms_search_run any = *c->search; /* the guide may exceed the cap */
     any.spec.memory_cap = c->trial.spec.chunks * c->trial.mb_count;
     ms_score score;
@@ -182,22 +199,23 @@ static ms_status follow(climber *c, const ms_program *guide, const char *name) {
     return run_orders(c, (origin){name, 0});
 }
 
-/* The order of the best of a family so far. */
+/* Make schedules that follow the order of the current family's best one. */
 static ms_status follow_best(climber *c) {
-    return c->family.has_best ? follow(c, &c->family.program, c->family.from.name) : MS_OK;
+    return c->family.has_best ? follow_order(c, &c->family.program, c->family.from.name) : MS_OK;
 }
 
-/* Set the urgency of every pass: microbatch 0 as if it ran alone, every further microbatch one
- * period behind the one before. */
+/* Set the urgency of every F and I to the time at which it would run in a steady pipeline:
+ * microbatch 0 as if it ran alone, each further microbatch one period later. bias: periods by which
+ * I come earlier than that. */
 static void set_urgency(climber *c, double bias) {
     const ms_program *program = &c->trial;
     const ms_schedule_costs *costs = c->search->costs;
-    double start = 0; /* of F of microbatch 0 on the stage */
+    double start = 0; /* start of F of microbatch 0 on the stage */
     for (int stage = 0; stage < program->stages; stage++) {
-        const ms_rank_way *r = &c->ways[program->stage_rank[stage]];
-        double way = costs->forward[stage] + r->turn; /* to the start of I */
+        const ms_rank_way *rank_way = &c->ways[program->stage_rank[stage]];
+        double way = costs->forward[stage] + rank_way->turn; /* from the start of F to that of I */
         if (program->stage_chunk[stage] == 0) {
-            way += r->down + r->forward[1] + r->input[1] + r->up;
+            way += rank_way->down + rank_way->forward[1] + rank_way->input[1] + rank_way->up;
         }
         for (int mb = 0; mb < program->mb_count; mb++) {
             size_t key = ms_program_key(program, stage, mb);
@@ -210,20 +228,23 @@ static void set_urgency(climber *c, double bias) {
     }
 }
 
-/* Microbatches between F and I of chunk 0 of a rank, by a row of LIMITS. */
-static int limit_of(const climber *c, const ms_rank_way *r, int row) {
+/* Maximum of microbatches between F and I of chunk 0 of a rank, by a row of LIMITS. At least 1, and
+ * no more than the cap leaves when chunk 1, if there is one, holds an activation. */
+static int limit_of(const climber *c, const ms_rank_way *rank_way, int row) {
     int cap = c->search->spec.memory_cap;
     int chunks = c->search->spec.chunks;
-    double turn = r->forward[1] + r->turn + r->input[1];
-    double way = r->forward[0] + r->down + turn + r->up + r->input[0];
-    double held = way + r->weight[0];
-    double both = held + (chunks == 2 ? turn + r->weight[1] : 0);
+    double turn = rank_way->forward[1] + rank_way->turn + rank_way->input[1];
+    double way = rank_way->forward[0] + rank_way->down + turn + rank_way->up + rank_way->input[0];
+    double held = way + rank_way->weight[0];
+    double both = held + (chunks == 2 ? turn + rank_way->weight[1] : 0);
     double share = both > 0 ? cap * held / both : cap;
     double least = c->period > 0 ? ceil(LIMITS[row].slack * way / c->period) : 1;
     double limit = LIMITS[row].slack > 0 ? least : floor(share + LIMITS[row].offset + 0.5);
     return (int)fmax(1, fmin(limit, cap - (chunks - 1)));
 }
 
+/* The family of list scheduling: all combinations of MANNERS, OVERRUNS and LIMITS, and then the
+ * order of the best one. */
 static ms_status run_variants(climber *c) {
     ms_status status = MS_OK;
     for (int i = 0; status == MS_OK && i < VARIANTS; i++) {
@@ -239,7 +260,7 @@ static ms_status run_variants(climber *c) {
     return status == MS_OK ? follow_best(c) : status;
 }
 
-/* The published heuristic; it knows one stage per rank. */
+/* The family of the zero-bubble heuristic, which is defined for one stage per rank only. */
 static ms_status run_heuristic(climber *c) {
     ms_status status = MS_OK;
     for (int i = 0; c->trial.spec.chunks == 1 && status == MS_OK && i < MS_SEARCH_VARIANTS; i++) {
@@ -254,10 +275,13 @@ static ms_status run_heuristic(climber *c) {
     return status;
 }
 
-/* Building blocks for one stage per rank: `cap` microbatches in every `length` slots, each slot as
- * long as a stage takes a microbatch there and back. A microbatch that starts in slot t has its F
- * on rank r in slot t + r and its I at the end of slot t + 2P-1 - r, so with equal stages no two of
- * them meet. The microbatches start evenly, or one after the other before a pause. */
+/* Set the urgencies to the slots of a building block, for one stage per rank: `cap` microbatches
+ * start in every `length` slots. A slot is long enough for F and I of one microbatch on a stage,
+ * and their messages (slot_length). Each rank counts its slots from its first F on. A microbatch
+ * that starts in slot t has its F on rank r in the first half of slot t. Its way to the last rank
+ * and back takes P-1-r slots, so its I is in the second half of slot t + P-1-r. So with equal
+ * stages no two passes meet. is_even: the microbatches of a block start at even distances; else in
+ * consecutive slots, before a pause. */
 static void set_block(climber *c, int length, bool is_even) {
     int cap = c->search->spec.memory_cap;
     for (int stage = 0; stage < c->trial.stages; stage++) {
@@ -271,6 +295,8 @@ static void set_block(climber *c, int length, bool is_even) {
     }
 }
 
+/* Length of a slot of a building block: F and I of the slowest stage, and two latencies of the
+ * slowest boundary. */
 static double slot_length(const climber *c) {
     const ms_schedule_costs *costs = c->search->costs;
     double forward = 0;
@@ -284,7 +310,8 @@ static double slot_length(const climber *c) {
     return forward + input + 2 * latency;
 }
 
-/* From the shortest block that the cap and the work of a rank allow to somewhat longer ones. */
+/* The family of building blocks, for one stage per rank: the shortest block in which a rank can do
+ * the work of its `cap` microbatches, and three longer ones; then the order of the best one. */
 static ms_status run_blocks(climber *c) {
     double slot = slot_length(c);
     ms_status status = MS_OK;
@@ -300,6 +327,7 @@ static ms_status run_blocks(climber *c) {
     return status == MS_OK ? follow_best(c) : status;
 }
 
+/* Evaluate the patterns that fit the cap, as they are. */
 static void offer_patterns(climber *c) {
     for (int i = 0; i < c->pattern_count; i++) {
         if (c->peaks[i] <= c->search->spec.memory_cap) {
@@ -308,20 +336,21 @@ static void offer_patterns(climber *c) {
     }
 }
 
-/* The patterns, and their order under caps that do not differ too much from their own. */
+/* The family of fixed patterns: as they are, and their orders with W placed anew, where the cap
+ * differs from the pattern's own peak by a factor of 2 at most. */
 static ms_status run_patterns(climber *c) {
     int cap = c->search->spec.memory_cap;
     ms_status status = MS_OK;
     offer_patterns(c);
     for (int i = 0; status == MS_OK && i < c->pattern_count; i++) {
         if (c->peaks[i] <= 2 * cap && cap <= 2 * c->peaks[i]) {
-            status = follow(c, &c->patterns[i], c->patterns[i].name);
+            status = follow_order(c, &c->patterns[i], c->patterns[i].name);
         }
     }
     return status;
 }
 
-/* The shortest span that any schedule under a cap can have. */
+/* Lower bound of the longest span of a rank, for all schedules under a cap. */
 static double bound_under(const climber *c, int cap) {
     ms_search_spec spec = c->search->spec;
     spec.memory_cap = cap;
@@ -332,13 +361,14 @@ static double bound_under(const climber *c, int cap) {
     return bound;
 }
 
-/* Whether nothing under a cap can be better than a span. */
+/* Whether no schedule under a cap can have a shorter span than `span`. */
 static bool is_proven(const climber *c, int cap, double span) {
     double bound = bound_under(c, cap);
     return span <= bound + dust_of(bound);
 }
 
-/* The best start of a family, improved unless it is far behind. */
+/* Improve the best schedule of the current family, unless it is optimal or far behind the best one
+ * of the level. */
 static ms_status improve_family(climber *c, long effort) {
     int cap = c->search->spec.memory_cap;
     family *now = &c->family;
@@ -351,7 +381,8 @@ static ms_status improve_family(climber *c, long effort) {
     return status;
 }
 
-/* All families under one cap, until one of them cannot be beaten. */
+/* Search one level: all families under its cap, until the best schedule is proven optimal under
+ * this cap. effort: maximum number of evaluations for the improvement of each family. */
 static ms_status search_level(climber *c, long effort) {
     static ms_status (*const FAMILIES[])(climber *) = {run_patterns, run_heuristic, run_variants,
                                                        run_blocks};
@@ -363,7 +394,7 @@ static ms_status search_level(climber *c, long effort) {
         status = FAMILIES[i](c);
         if (status == MS_OK && c->family.has_best) {
             status = improve_family(c, effort);
-            keep(c);
+            keep_best_family(c);
         }
         if (is_proven(c, c->search->spec.memory_cap, c->level_span)) {
             break;
@@ -372,6 +403,7 @@ static ms_status search_level(climber *c, long effort) {
     return status;
 }
 
+/* Allocate the arrays of a search; false if memory runs out. */
 static bool allocate(climber *c) {
     ms_arena *arena = c->search->arena;
     size_t keys = ms_program_keys(&c->trial);
@@ -386,6 +418,8 @@ static bool allocate(climber *c) {
            c->urgency[0] != NULL && c->urgency[1] != NULL && c->limit != NULL && c->ways != NULL;
 }
 
+/* Build the fixed patterns that have the V of the search, and find the maximum of activations that
+ * each of them holds. */
 static ms_status build_patterns(climber *c) {
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < PATTERN_COUNT; i++) {
@@ -402,16 +436,20 @@ static ms_status build_patterns(climber *c) {
     return status;
 }
 
+/* Set what is the same for all levels: the ways and the period, the stride of rules, and the
+ * patterns. */
 static ms_status prepare(climber *c) {
     if (!allocate(c)) {
         return ms_diag_no_memory(c->search->diag);
     }
     for (int rank = 0; rank < c->trial.spec.pipeline_ranks; rank++) {
-        ms_rank_way r = ms_search_rank_way(&c->search->spec, c->search->costs, rank);
-        c->ways[rank] = r;
-        c->period = fmax(c->period, r.forward[0] + r.forward[1] + r.input[0] + r.input[1] +
-                                        r.weight[0] + r.weight[1]);
+        ms_rank_way rank_way = ms_search_rank_way(&c->search->spec, c->search->costs, rank);
+        c->ways[rank] = rank_way;
+        c->period =
+            fmax(c->period, rank_way.forward[0] + rank_way.forward[1] + rank_way.input[0] +
+                                rank_way.input[1] + rank_way.weight[0] + rank_way.weight[1]);
     }
+    /* rules that LEVEL_WORK allows, and all that a level has */
     double rules = fmax(1, floor(LEVEL_WORK / ms_search_list_work(&c->trial)));
     int all = c->trial.spec.chunks == 1
                   ? MS_SEARCH_VARIANTS + VARIANTS + (BLOCKS + PATTERN_COUNT) * ORDER_RULES
@@ -420,14 +458,15 @@ static ms_status prepare(climber *c) {
     return build_patterns(c);
 }
 
-/* The caps that are searched do not depend on the one given: all up to ZB-V's and ZB-H2's, then in
- * steps of an eighth, and the one that no schedule exceeds. */
+/* The level above `cap`. Levels do not depend on the cap asked for: every cap up to 2P, the peak of
+ * ZB-V and about that of ZB-H2, and at least up to 8; then steps of an eighth, and last the cap
+ * that no schedule exceeds. most: this last cap, V M. */
 static int next_level(int cap, int ranks, int most) {
     int step = cap < 2 * ranks || cap < 8 ? 1 : cap / 8;
     return cap < most && cap + step > most ? most : cap + step;
 }
 
-/* The largest of those caps that is at most `cap`. */
+/* The highest level that is at most `cap`; the lowest one is V. */
 static int level_up_to(const climber *c, int cap) {
     int chunks = c->trial.spec.chunks;
     int found = chunks;
@@ -439,6 +478,9 @@ static int level_up_to(const climber *c, int cap) {
     return found;
 }
 
+/* Search level after level, and keep the best schedule. First the patterns that fit the cap, as
+ * they are; then level after level from the highest one under the cap, leaving out those that the
+ * bound proves useless. */
 ms_status ms_search_levels(ms_search_run *search, ms_search_result *result, ms_score *score) {
     climber c = {.search = search,
                  .result = result,
@@ -449,7 +491,7 @@ ms_status ms_search_levels(ms_search_run *search, ms_search_result *result, ms_s
     ms_status status = prepare(&c);
     if (status == MS_OK) {
         offer_patterns(&c); /* under the cap itself, which may lie between two levels */
-        keep(&c);
+        keep_best_family(&c);
     }
     bool is_cut = false;
     int cap = level_up_to(&c, spec.memory_cap);
@@ -459,7 +501,7 @@ ms_status ms_search_levels(ms_search_run *search, ms_search_result *result, ms_s
             search->spec.memory_cap = cap;
             status = is_cut ? status : search_level(&c, spec.effort);
         }
-        cap = cap == spec.chunks ? 0 : level_up_to(&c, cap - 1);
+        cap = cap == spec.chunks ? 0 : level_up_to(&c, cap - 1); /* 0 ends the loop */
     }
     search->spec = spec;
     if (status == MS_OK && !c.has_best) {

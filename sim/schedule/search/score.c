@@ -1,11 +1,15 @@
-/* How good a schedule is, and which of two is better. */
+/* Scores of schedules for the search: evaluates a program on paper, and compares two scores
+ * (ms_score). A schedule is better if its longest span of a rank is shorter; ties are broken by the
+ * sum of spans, the makespan, and the ends of gradients. */
 #include <math.h>
 #include <string.h>
 
 #include "schedule/search/search.h"
 
+/* Whether score `a` is better than score `b`: compares the fields one after the other, and takes
+ * small differences as equal. */
 bool ms_score_is_better(const ms_score *a, const ms_score *b) {
-    double dust = 1e-9 * (1 + b->makespan);
+    double dust = 1e-9 * (1 + b->makespan); /* smaller differences are rounding of sums */
     if (fabs(a->span - b->span) > dust) {
         return a->span < b->span;
     }
@@ -28,6 +32,8 @@ static double sum_of_spans(const ms_program *program, const ms_schedule_result *
     return sum;
 }
 
+/* The sum of the ends of all input gradients: the smaller it is, the earlier other ranks get what
+ * they wait for. */
 static double sum_of_gradients(const ms_program *program, const ms_schedule_slot *slots) {
     double sum = 0;
     for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
@@ -36,6 +42,8 @@ static double sum_of_gradients(const ms_program *program, const ms_schedule_slot
     return sum;
 }
 
+/* Evaluate a program and find its score. Counts the evaluation and its work, also if the program
+ * deadlocks or exceeds the cap. */
 bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedule_slot *slots_out,
                      ms_score *score_out) {
     ms_arena scratch;
@@ -63,6 +71,7 @@ bool ms_search_score(ms_search_run *search, const ms_program *program, ms_schedu
     return runs;
 }
 
+/* Maximum of activations that any rank holds, from F to W. */
 int ms_search_peak(const ms_program *program) {
     int peak = 0;
     for (int rank = 0; rank < program->spec.pipeline_ranks; rank++) {

@@ -1,4 +1,6 @@
-/* The search for a schedule: what it is given, how schedules compare, and what comes out. */
+/* Entry of the search for a schedule under a memory cap (ms_schedule_search): fills in defaults,
+ * checks sizes and costs, runs the search over caps (levels.c), and makes the result, with the
+ * proof of optimality by the lower bound (bound.c). */
 #include "schedule/schedule_search.h"
 
 #include <limits.h>
@@ -7,11 +9,12 @@
 
 #include "schedule/search/search.h"
 
-/* Evaluations by default: so many that improving one start takes about half a second, within
- * limits. */
+/* Default number of evaluations for the improvement of one schedule: EFFORT_ACTIONS passes to
+ * evaluate, which take about half a second, but within the two limits. */
 enum { EFFORT_ACTIONS = 3 * 1000 * 1000, EFFORT_LEAST = 10, EFFORT_MOST = 20 * 1000 };
 
-/* A program of the wanted shape, with room for F, I and W of every stage and microbatch. */
+/* Make a program with P, V, M and placement of the search, and F, I and W of every stage and
+ * microbatch: that of a fixed kind, whose order the search overwrites. */
 static ms_status make_program(const ms_search_run *search, ms_program *program_out) {
     ms_schedule_spec spec = {.kind = search->spec.chunks == 2 ? MS_SCHEDULE_ZBV : MS_SCHEDULE_ZBH1,
                              .pipeline_ranks = search->spec.pipeline_ranks,
@@ -25,7 +28,7 @@ static ms_status make_program(const ms_search_run *search, ms_program *program_o
     return status;
 }
 
-/* Costs are checked by an evaluation of any schedule. */
+/* Check the costs, by an evaluation of any schedule of this shape. */
 static ms_status check_costs(const ms_search_run *search, const ms_program *program) {
     ms_arena scratch;
     ms_arena_init(&scratch);
@@ -36,6 +39,8 @@ static ms_status check_costs(const ms_search_run *search, const ms_program *prog
     return status;
 }
 
+/* Run the search with the defaults filled in, and fill in the result: the schedule, its measures,
+ * and whether its span equals the lower bound. */
 static ms_status find(ms_search_run *search, ms_search_result *result) {
     ms_score score;
     ms_status status = make_program(search, &result->program);
@@ -48,7 +53,7 @@ static ms_status find(ms_search_run *search, ms_search_result *result) {
     if (status != MS_OK) {
         return status;
     }
-    double dust = 1e-9 * (1 + result->bound);
+    double dust = 1e-9 * (1 + result->bound); /* rounding of sums of times */
     result->span = score.span;
     result->makespan = score.makespan;
     result->is_optimal = score.span <= result->bound + dust;
@@ -57,7 +62,8 @@ static ms_status find(ms_search_run *search, ms_search_result *result) {
     return status;
 }
 
-/* The spec with the defaults filled in.  MS_E_INPUT (reported). */
+/* Fill in the defaults of a spec: V = 1, a cap that no schedule exceeds, and the effort by the
+ * number of passes. Checks V and the cap (MS_E_INPUT, reported). */
 static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
     spec->chunks = spec->chunks == 0 ? 1 : spec->chunks;
     if (spec->chunks != 1 && spec->chunks != 2) {
@@ -81,6 +87,7 @@ static ms_status resolve(ms_search_spec *spec, ms_diag *diag) {
     return MS_OK;
 }
 
+/* Search for a schedule: fills in the defaults, then runs the search. */
 ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
                              ms_arena *arena, ms_diag *diag, ms_search_result *result_out) {
     ms_search_run search = {.spec = *spec, .costs = costs, .arena = arena, .diag = diag};

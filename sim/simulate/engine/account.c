@@ -1,5 +1,6 @@
-/* What the links carried, how long they were busy, and the largest share of their capacity that was
- * in use. */
+/* Accounts for the links after a run: bytes carried, time busy and peak utilisation of each link,
+ * from the records of all transfers. The starts and ends of transfers are sorted by time and swept
+ * once, while a state of each link counts the transfers on it. */
 #include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 
@@ -11,27 +12,28 @@ enum {
     INSERTED_POINTS = 16 /* points of a slice that an insertion sort takes at most */
 };
 
-/* State of one link while the transfers are swept in time order. */
+/* State of one link during the sweep. */
 typedef struct link_state {
-    double busy_since_s;
-    double share;  /* of the capacity that is in use now */
-    int32_t flows; /* that use it now */
+    double busy_since_s; /* when the first of the current transfers started */
+    double share;        /* share of the capacity in use now */
+    int32_t flows;       /* number of transfers that use it now */
 } link_state;
 
-/* Starts and ends of transfers: point r is the start of record r, point ~r its end. */
+/* A point is the start or end of a transfer: point r is the start of record r, point ~r its end. */
 typedef struct point_list {
     const ms_flow_record *records;
     double makespan_s;
-    int32_t *sorted; /* [2 * records] */
-    int32_t *end;    /* [slices + 1] where the points of a slice end in `sorted` */
-    size_t slices;   /* slices of equal length that the run is cut into */
+    int32_t *sorted; /* [2 * records] points */
+    int32_t *end;    /* [slices + 1] index in `sorted` behind the points of each slice of time */
+    size_t slices;   /* number of slices of equal length that the run is divided into */
 } point_list;
 
 static inline double time_of(const point_list *points, int32_t point) {
     return point >= 0 ? points->records[point].start_s : points->records[~point].end_s;
 }
 
-/* By time; ends before starts, so that back-to-back transfers never count as overlapping. */
+/* Order of points for qsort_r: by time. Points at one time are in the order of their numbers, so
+ * ends (negative) come before starts, and back-to-back transfers never count as overlapping. */
 static int compare_points(const void *a, const void *b, void *context) {
     const point_list *points = context;
     int32_t x = *(const int32_t *)a;
@@ -44,11 +46,15 @@ static int compare_points(const void *a, const void *b, void *context) {
     return (x > y) - (x < y);
 }
 
+/* The state of the sweep. */
 typedef struct accounting {
     ms_replay *replay;
     link_state *states; /* [links] */
 } accounting;
 
+/* Enter a transfer on each link that it crosses, at its mean rate, and update the peak of these
+ * links. The share is set to 0 on a link without transfers, so that rounding errors do not add
+ * up. */
 static void begin_transfer(accounting *a, const ms_flow_record *record) {
     const ms_dag *dag = a->replay->dag;
     const ms_dag_flow *flow = &dag->network.flows[record->flow];
@@ -67,6 +73,8 @@ static void begin_transfer(accounting *a, const ms_flow_record *record) {
     }
 }
 
+/* Remove a transfer from each link that it crosses. A link without transfers now has been busy
+ * since busy_since_s, with repeated periods counted. */
 static void end_transfer(accounting *a, const ms_flow_record *record) {
     const ms_dag *dag = a->replay->dag;
     const ms_dag_flow *flow = &dag->network.flows[record->flow];
@@ -83,6 +91,8 @@ static void end_transfer(accounting *a, const ms_flow_record *record) {
     }
 }
 
+/* Sum up the bytes that each link carries. A transfer of a repeated period counts once per
+ * repetition. */
 static void count_bytes(accounting *a) {
     const ms_dag *dag = a->replay->dag;
     for (int64_t i = 0; i < a->replay->account.count; i++) {
@@ -97,18 +107,20 @@ static void count_bytes(accounting *a) {
     }
 }
 
+/* The slice of time that an instant lies in; the end of the run belongs to the last slice. */
 static size_t slice_of(const point_list *points, double time_s) {
     size_t slice = (size_t)(time_s / points->makespan_s * (double)points->slices);
     return slice < points->slices ? slice : points->slices - 1;
 }
 
-/* A transfer that takes no time uses no link. */
+/* Whether a transfer takes time. A transfer that takes none has no rate and is left out of the
+ * sweep. */
 static bool takes_time(const ms_flow_record *record) {
     return record->end_s > record->start_s;
 }
 
-/* Put every point into its slice; end[i] is first the index at which slice i begins, and then that
- * at which it ends. */
+/* Put every point into its slice (counting sort). At first end[i] is the index at which slice i
+ * begins; as points are stored it moves on to the index at which the slice ends. */
 static void spread_points(point_list *points, int32_t count) {
     for (int32_t i = 0; i < count; i++) {
         if (takes_time(&points->records[i])) {
@@ -127,7 +139,8 @@ static void spread_points(point_list *points, int32_t count) {
     }
 }
 
-/* Sort a few points, most of which are in order already. */
+/* Sort the points from index `first` to before `end` by insertion: they are few, and most of them
+ * are in order already. */
 static void insert_points(point_list *points, int32_t first, int32_t end) {
     for (int32_t i = first + 1; i < end; i++) {
         int32_t point = points->sorted[i];
@@ -140,9 +153,10 @@ static void insert_points(point_list *points, int32_t first, int32_t end) {
     }
 }
 
-/* Sort starts and ends.  The transfers of a run are spread over its time, so the points are put
- * into short slices of time first: slices of a few points are sorted several times as fast as all
- * points together.  *count_out: how many points there are.  Returns MS_OK; MS_E_NOMEM. */
+/* Sort the starts and ends of `count` records by time. The transfers of a run are spread over its
+ * time, so the points are divided into short slices of time first: to sort slices of a few points
+ * is several times as fast as to sort all points together.  *count_out: number of points, two for
+ * each transfer that takes time.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status sort_points(point_list *points, int32_t count, ms_arena *scratch,
                              int32_t *count_out) {
     points->slices = (size_t)count * 2 / SLICE_POINTS + 1;
@@ -172,12 +186,13 @@ ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag) 
                     .states = MS_NEW(scratch, link_state, replay->dag->network.link_count)};
     point_list points = {.records = account->records, .makespan_s = replay->timeline.makespan_s};
     int32_t count = 0;
+    /* twice as many points as records have to fit into an int32_t */
     if (account->count > INT32_MAX / 2 || a.states == NULL ||
         sort_points(&points, (int32_t)account->count, scratch, &count) != MS_OK) {
         return ms_engine_no_memory(diag);
     }
     count_bytes(&a);
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count; i++) { /* the sweep */
         int32_t record = points.sorted[i];
         if (record >= 0) {
             begin_transfer(&a, &account->records[record]);

@@ -1,20 +1,26 @@
-/* What pieces hide, on the links of the group that their works are laid out for. */
+/* Adds the communications inside pieces to the account of the links, and counts how often each work
+ * is carried out. A piece (sim/simulate/lower/pieces.md) is one operation that contains
+ * collectives; these were not simulated as transfers, so account.c has no records of them. Their
+ * loads are those of the works that the piece consists of. */
 #include <math.h>
 
 #include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 
-/* A link under a phase of a part. */
+/* How one phase of a communication uses a link. */
 typedef struct phase_use {
-    double busy_s;
-    double share; /* of the capacity, while all its flows run */
+    double busy_s; /* time of the slowest flow on the link */
+    double share;  /* share of the capacity in use while all its flows run */
 } phase_use;
 
+/* The state of the account. */
 typedef struct piece_account {
     ms_replay *replay;
-    phase_use *uses; /* [links] zeros between phases */
+    phase_use *uses; /* [links] all zero between two phases */
 } piece_account;
 
+/* Set a->uses of the links of a phase from its flows, and add the bytes that these links carry if
+ * the phase runs `count` times inside pieces. */
 static void enter_phase(piece_account *a, const ms_dag_phase *phase, double count) {
     const ms_dag *dag = a->replay->dag;
     for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
@@ -34,6 +40,9 @@ static void enter_phase(piece_account *a, const ms_dag_phase *phase, double coun
     }
 }
 
+/* Add a->uses of a phase that runs `count` times to busy times and peaks of its links, and reset
+ * them. Busy time is at most the length of the run; a link that several flows of the phase cross is
+ * reset at the first of them. */
 static void leave_phase(piece_account *a, const ms_dag_phase *phase, double count) {
     const ms_dag *dag = a->replay->dag;
     ms_timeline *timeline = &a->replay->timeline;
@@ -51,7 +60,7 @@ static void leave_phase(piece_account *a, const ms_dag_phase *phase, double coun
     }
 }
 
-/* Ranks of the job on each pipeline rank. */
+/* Number of the job's ranks on each pipeline rank. */
 static double ranks_per_pp(const ms_dag *dag) {
     double ranks = 0.0;
     int32_t pipeline_ranks = 1;
@@ -62,7 +71,7 @@ static double ranks_per_pp(const ms_dag *dag) {
     return ranks / pipeline_ranks;
 }
 
-/* Ranks of the job that an operation's members stand for. */
+/* Number of the job's ranks that the members of an operation stand for. */
 static double ranks_of(const ms_dag *dag, int32_t op) {
     double ranks = 0.0;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
@@ -86,8 +95,9 @@ void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, dou
     }
 }
 
-/* Take the operations out of the counts: what remains is carried out inside pieces. */
-static void forget_operations(const ms_dag *dag, const ms_timeline *timeline, double *counts) {
+/* Subtract the communications that are operations from the counts of works: the rest are those
+ * inside pieces. */
+static void subtract_operations(const ms_dag *dag, const ms_timeline *timeline, double *counts) {
     for (int32_t op = 0; op < dag->op_count; op++) {
         if (!ms_dag_is_compute(dag, op)) {
             counts[dag->ops[op].work] -= ms_steady_count(&timeline->steady, timeline->start_s[op]);
@@ -100,7 +110,7 @@ ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag)
     if (dag->network.pieces.count == 0) {
         return MS_OK;
     }
-    /* of each work, how often it is carried out inside pieces */
+    /* how often each work is carried out inside pieces */
     double *counts = MS_NEW(scratch, double, dag->work_count);
     piece_account a = {.replay = replay,
                        .uses = MS_NEW(scratch, phase_use, dag->network.link_count)};
@@ -108,7 +118,7 @@ ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag)
         return ms_engine_no_memory(diag);
     }
     ms_timeline_count_works(dag, &replay->timeline, counts);
-    forget_operations(dag, &replay->timeline, counts);
+    subtract_operations(dag, &replay->timeline, counts);
     for (int32_t w = 0; w < dag->work_count; w++) {
         const ms_dag_work *work = &dag->works[w];
         for (int32_t p = 0; p < work->phase_count && counts[w] > 0.0; p++) {

@@ -1,10 +1,11 @@
-/* Calls to SimGrid's side of the bridge, which is opened with the first of them. */
+/* The C side of the bridge to SimGrid (bridge.h): every call is passed on to the table of functions
+ * of SimGrid's side, which the first call of ms_bridge_load opens. */
 #include "simulate/engine/bridge.h"
 
 #include "simulate/engine/bridge_table.h"
 
-static const ms_bridge_table *the_table = NULL; /* once it is open */
-static char cause[512] = "";                    /* why it is not */
+static const ms_bridge_table *the_table = NULL; /* SimGrid's side; NULL: not opened */
+static char cause[512] = "";                    /* why it could not be opened */
 
 ms_status ms_bridge_load(void) {
     the_table = the_table == NULL ? ms_bridge_open(cause, sizeof cause) : the_table;
@@ -29,7 +30,7 @@ ms_status ms_bridge_run(void) {
 }
 
 double ms_bridge_clock_s(void) {
-    return the_table == NULL ? 0.0 : the_table->clock_s(); /* before the start no time passes */
+    return the_table == NULL ? 0.0 : the_table->clock_s(); /* 0 before SimGrid is started */
 }
 
 const char *ms_bridge_error(void) {

@@ -1,4 +1,5 @@
-// The only file that knows SimGrid. See bridge.h; no logic beyond it.
+// SimGrid's side of the bridge (bridge.h), the only file that uses SimGrid: it translates the calls
+// of the bridge to SimGrid's C++ interface and its completions to callbacks, nothing else.
 #include "simulate/engine/bridge_table.h"
 
 #include <cmath>
@@ -22,7 +23,8 @@ namespace {
 
 using point = sg::kernel::routing::NetPoint;
 
-// A zone of two hosts whose route is whatever the bridge says at the moment.
+// A network zone of two hosts. All transfers go from one to the other, over the route that
+// start_flow has set last.
 class flat_zone : public sg::kernel::routing::NetZoneImpl {
   public:
     std::vector<sg::kernel::resource::StandardLinkImpl *> links;
@@ -41,19 +43,22 @@ class flat_zone : public sg::kernel::routing::NetZoneImpl {
     }
 };
 
+// The simulation of the process.
 struct bridge {
     ms_bridge_setup setup;
     sg::s4u::Engine *engine;
     flat_zone *zone;
     sg::s4u::Host *from;
     sg::s4u::Host *to;
-    sg::kernel::timer::Timer *ticker; // of the wake-up that moves, while it lies ahead
-    sg::s4u::ActivityPtr ended; // SimGrid still uses an activity after its completion callback
+    sg::kernel::timer::Timer *ticker; // the pending wake-up, null: none
+    sg::s4u::ActivityPtr ended; // last activity that ended, kept since SimGrid still uses it after
+                                // its completion callback
 };
 
 bridge *the_bridge = nullptr; // kept to the end of the process
 char error_text[256] = "";
 
+// Call `body` and turn an exception into MS_E_BUG, with its message in error_text.
 template <class F> ms_status guarded(F body) noexcept {
     try {
         body();
@@ -66,13 +71,15 @@ template <class F> ms_status guarded(F body) noexcept {
     return MS_E_BUG;
 }
 
+// SimGrid's callback at the end of a transfer, whose token is in the activity's data.
 void on_completion(const sg::s4u::Activity &activity) {
     const auto token = static_cast<int32_t>(reinterpret_cast<intptr_t>(activity.get_data<void>()));
-    the_bridge->ended = const_cast<sg::s4u::Activity *>(&activity); // lets go of the one before
-    intrusive_ptr_release(the_bridge->ended.get()); // the reference taken at its start
+    the_bridge->ended = const_cast<sg::s4u::Activity *>(&activity); // releases the previous one
+    intrusive_ptr_release(the_bridge->ended.get()); // gives back the reference of start_flow
     the_bridge->setup.on_flow(the_bridge->setup.context, token);
 }
 
+// Create the links in the zone, named by their indices.
 void make_links(bridge *b) {
     for (int32_t i = 0; i < b->setup.link_count; i++) {
         const std::string name = std::to_string(i);
@@ -81,9 +88,10 @@ void make_links(bridge *b) {
     }
 }
 
+// Create SimGrid's engine with the settings of the flow model: CM02 (max-min fair sharing) without
+// the limit of a TCP window and without acknowledgement traffic in the other direction; the solver
+// as exact as the clock; only warnings logged. The first word is the program's name.
 void make_engine(bridge *b) {
-    // CM02 without the factors meant for TCP and without traffic in the other direction; the solver
-    // as exact as the clock; silent. The first word stands for the program's name.
     std::string words[] = {"meshsim",
                            "--log=root.thres:warning",
                            "--cfg=network/model:CM02",
@@ -100,8 +108,9 @@ void make_engine(bridge *b) {
     sg::config::set_value("surf/precision", b->setup.precision_s);
 }
 
+// Begin the simulation: engine, a zone of two hosts, and the links.
 void start(const ms_bridge_setup *setup) {
-    // SimGrid does not survive a lack of memory: its lists are torn
+    // SimGrid does not survive a lack of memory, which leaves its lists inconsistent
     std::set_new_handler(std::abort);
     the_bridge = new bridge();
     the_bridge->setup = *setup;
@@ -114,6 +123,7 @@ void start(const ms_bridge_setup *setup) {
     sg::s4u::Activity::on_completion_cb(on_completion);
 }
 
+// Start a transfer over `route`, with `token` as its data.
 void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token) {
     sg::s4u::CommPtr comm = sg::s4u::Comm::sendto_init();
     comm->set_payload_size(payload);
@@ -121,10 +131,11 @@ void start_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t t
     comm->set_source(the_bridge->from);
     the_bridge->zone->route = route;
     the_bridge->zone->route_count = count;
-    intrusive_ptr_add_ref(comm.get());     // given back at its completion
-    comm->set_destination(the_bridge->to); // starts it, which asks for the route
+    intrusive_ptr_add_ref(comm.get());     // given back in on_completion
+    comm->set_destination(the_bridge->to); // starts the transfer, which calls get_local_route
 }
 
+// Replace the pending wake-up by one at `date_s`; none if that is not finite.
 void move_tick(double date_s) {
     if (the_bridge->ticker != nullptr) {
         the_bridge->ticker->remove();
@@ -164,7 +175,7 @@ const char *last_error() {
 
 } // namespace
 
-// A module shows it to whoever opens that.
+// In a module the table is its only visible symbol.
 #ifdef MESHSIM_MODULE
 #define MS_BRIDGE_SHOWN __attribute__((visibility("default")))
 #else

@@ -1,10 +1,9 @@
-/*
- * The bridge to SimGrid, whose C interface can neither build platforms nor tell of completions:
- * links, transfers and one dated wake-up, nothing else. A process has one simulation, as SimGrid's
- * clock never goes back; each runs in a child process (simgrid_process.h).
+/* The bridge to SimGrid: links, transfers and one dated wake-up. SimGrid's C interface can neither
+ * build platforms nor report completions, so the bridge uses its C++ interface (bridge.cpp). A
+ * process has one simulation, as SimGrid's clock never goes back; each runs in a child process
+ * (simgrid_process.h).
  *
- * No function throws; after anything but MS_OK, ms_bridge_error() says what SimGrid said.
- */
+ * No function throws. After any status but MS_OK, ms_bridge_error() returns SimGrid's message. */
 #ifndef MESHSIM_ENGINE_BRIDGE_H
 #define MESHSIM_ENGINE_BRIDGE_H
 
@@ -16,7 +15,7 @@
 extern "C" {
 #endif
 
-/** What a simulation is made of, and who is told what happens in it. */
+/** The links of a simulation, and its callbacks. */
 typedef struct ms_bridge_setup {
     const double *link_bandwidths; /**< [link_count] payload units per second, > 0 */
     int32_t link_count;
@@ -26,34 +25,33 @@ typedef struct ms_bridge_setup {
     void (*on_flow)(void *context, int32_t token); /**< a transfer has ended */
 } ms_bridge_setup;
 
-/** Have SimGrid at hand, as any of these functions has before all else.  Returns MS_OK; MS_E_IO
- * where it cannot be loaded.  O(1) after the first time. */
+/** Load SimGrid; ms_bridge_start does so, too.  Returns MS_OK; MS_E_IO where it cannot be loaded.
+ * O(1) after the first time. */
 ms_status ms_bridge_load(void);
 
-/** Begin the process's simulation, at time 0. Memory that runs out in SimGrid from now on ends the
- * process by abort().  setup: kept.  Returns MS_OK; MS_E_IO as ms_bridge_load; MS_E_BUG if SimGrid
- * refuses.  O(links). */
+/** Begin the only simulation of the process, at time 0. From now on a lack of memory in SimGrid
+ * ends the process by abort().  setup: copied, the bandwidths borrowed.  Returns MS_OK; MS_E_IO as
+ * ms_bridge_load; MS_E_BUG if SimGrid throws.  O(links). */
 ms_status ms_bridge_start(const ms_bridge_setup *setup);
 
-/** Call on_tick once the clock reaches `date_s` [s], and no longer at the date that was set before;
- * INFINITY: not at all.  Before the first ms_bridge_run only dates > 0.  Returns as
- * ms_bridge_start. */
+/** Move the wake-up: on_tick is called once the clock reaches `date_s` [s]; INFINITY: never. Before
+ * the first ms_bridge_run only dates > 0 are allowed.  Returns as ms_bridge_start. */
 ms_status ms_bridge_tick(double date_s);
 
 /** Start a transfer now and call on_flow(token) at its end.
  *  payload: > 0, in the unit of the bandwidths.  route: [count] links, count >= 1; a link that
- *  stands k times is used k times over.  Returns as ms_bridge_start.  O(count^2) (SimGrid looks for
+ *  is listed k times is loaded k times.  Returns as ms_bridge_start.  O(count^2) (SimGrid looks for
  *  repeated links). */
 ms_status ms_bridge_flow(uint64_t payload, const int32_t *route, int32_t count, int32_t token);
 
-/** Run until nothing happens any more; again, where something has been started since.  Returns as
- * ms_bridge_start. */
+/** Run until there are no transfers and no wake-up. May be called again after new ones have been
+ * started.  Returns as ms_bridge_start. */
 ms_status ms_bridge_run(void);
 
-/** The clock [s]. */
+/** SimGrid's clock [s]; 0 before the start. */
 double ms_bridge_clock_s(void);
 
-/** What went wrong in the last call that failed; static storage, never NULL. */
+/** The message of the last call that failed; static storage, never NULL. */
 const char *ms_bridge_error(void);
 
 #ifdef __cplusplus

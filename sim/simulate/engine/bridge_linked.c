@@ -1,5 +1,5 @@
-/* SimGrid's side of the bridge where it is linked: in the library, and in whatever links that. The
- * program has bridge_loaded.c in its place. */
+/* SimGrid's side of the bridge where it is linked: in the library libmeshsim, and so in programs
+ * that link the library. The program meshsim has bridge_loaded.c in its place. */
 #include "simulate/engine/bridge_table.h"
 
 extern const ms_bridge_table ms_bridge_simgrid; /* bridge.cpp */

@@ -1,10 +1,11 @@
-/* SimGrid's side of the bridge where it is a module that is opened when it is needed: in the
- * program. It stands beside the program in a build, in the library folder once that is installed;
- * a program that was copied elsewhere finds that of its build. MESHSIM_MODULES in the environment
- * names another folder, and then no other is looked at.
+/* SimGrid's side of the bridge as a module (a shared object) that the program meshsim opens when it
+ * needs SimGrid. The module is beside the program in a build, and in the library folder once
+ * installed; a program that was copied elsewhere finds the module of its build. The environment
+ * variable MESHSIM_MODULES names another folder, which is then the only one that is searched.
  *
- * CMake defines MESHSIM_MODULE (its file name), MESHSIM_MODULE_FROM_BIN (the installed folder, as
- * seen from the installed program) and MESHSIM_MODULE_BUILT (the folder it was built in). */
+ * CMake defines MESHSIM_MODULE (the module's file name), MESHSIM_MODULE_FROM_BIN (the installed
+ * library folder, relative to that of the program) and MESHSIM_MODULE_BUILT (the folder of the
+ * build). */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -15,8 +16,9 @@
 #include "base/usage.h"
 #include "simulate/engine/bridge_table.h"
 
-/* The module's file.  Returns whether there is one, or one was asked for; if not, path_out says
- * where it was looked for. */
+/* Find the file of the module.  path_out: [size] its path; if it is not found, a message that names
+ * the folders that were searched.  Returns whether it was found; true as well for a path from
+ * MESHSIM_MODULES that has no file, which dlopen then reports. */
 static bool find_module(char *path_out, size_t size) {
     char own[PATH_MAX];
     const char *given = getenv("MESHSIM_MODULES");
@@ -47,7 +49,7 @@ const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
         snprintf(cause_out, size, "%s", path);
         return NULL;
     }
-    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* to the end of the process */
+    void *module = dlopen(path, RTLD_LAZY | RTLD_LOCAL); /* never closed */
     const ms_bridge_table *table = module == NULL ? NULL : dlsym(module, "ms_bridge_simgrid");
     if (table == NULL) {
         const char *why = dlerror();

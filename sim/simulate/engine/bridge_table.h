@@ -1,12 +1,10 @@
-/*
- * SimGrid's side of the bridge as one table of functions, which the other side gets by linking or
- * by loading.
+/* The functions of SimGrid's side of the bridge as one table, which the C side (bridge.c) gets by
+ * linking or by loading.
  *
- * SimGrid and what it stands on take 20 ms to load, more than most commands run. So the program is
- * not linked with it: bridge.cpp is a module of its own that is opened when a run first needs it
- * (bridge_loaded.c). Whoever links the library has bridge.cpp in it (bridge_linked.c). Which of the
- * two files is linked decides; bridge.md says why.
- */
+ * SimGrid and the libraries it needs take 20 ms to load, longer than most commands run. So the
+ * program is not linked with it: bridge.cpp is a module that is opened when a run first needs it
+ * (bridge_loaded.c). Programs that link libmeshsim contain bridge.cpp (bridge_linked.c). Which of
+ * the two files is linked decides between these ways; bridge.md gives the reasons. */
 #ifndef MESHSIM_ENGINE_BRIDGE_TABLE_H
 #define MESHSIM_ENGINE_BRIDGE_TABLE_H
 
@@ -18,11 +16,11 @@
 extern "C" {
 #endif
 
-/** Changes with any change of the table or of ms_bridge_setup, so that no other build's module is
- * taken. */
+/** Version of the table; to be raised with any change of ms_bridge_table or ms_bridge_setup, so
+ * that a module of another build is refused. */
 enum { MS_BRIDGE_LAYOUT = 5 };
 
-/** What bridge.cpp defines; see bridge.h, where each function is described. */
+/** The table that bridge.cpp defines. Each function is described in bridge.h, under ms_bridge_. */
 typedef struct ms_bridge_table {
     int layout; /**< MS_BRIDGE_LAYOUT */
     ms_status (*start)(const ms_bridge_setup *setup);
@@ -33,7 +31,8 @@ typedef struct ms_bridge_table {
     const char *(*error)(void);
 } ms_bridge_table;
 
-/** The table of SimGrid's side. *cause_out: [size] where there is none, why.  Returns NULL then. */
+/** Open SimGrid's side.  Returns its table; NULL where it cannot be opened.  cause_out: [size] the
+ * reason in words if NULL is returned. */
 const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size);
 
 #ifdef __cplusplus

@@ -1,4 +1,6 @@
-/* Which flows are contended, and their routes; see contention.h. */
+/* Finds the contended flows of a graph and their shortest routes (contention.h). A flow is
+ * contended if one of its links can bind, that is, may have to carry more than its capacity. A
+ * route lists only links that can limit a rate, each as often as the flow crosses it. */
 #include "simulate/engine/contention.h"
 
 #include <math.h>
@@ -9,30 +11,32 @@
 #include "simulate/engine/no_memory.h"
 
 enum {
-    WEIGHT_MAX = 65536, /* a route of that many links takes milliseconds, of more is hopeless */
-    PAYLOAD_BITS = 52,  /* payloads are exact in a double */
-    SCALE_BITS_MAX = 30 /* and need no more than nanobytes */
+    WEIGHT_MAX = 65536, /* a flow whose route has so many links takes milliseconds to start */
+    PAYLOAD_BITS = 52,  /* payloads of up to so many bits are exact in a double */
+    SCALE_BITS_MAX = 30 /* finest unit of payloads: 2^-30 bytes */
 };
 
-/* What a link is in routes. */
+/* A link's part in routes. */
 typedef struct link_use {
-    uint64_t users[2]; /* 128-bit fingerprint of the flows that use it and their weights */
-    int32_t divisor;   /* greatest common divisor of the weights, 0: it stands in no route */
-    int32_t number;    /* its index into bandwidths */
+    uint64_t users[2]; /* 128-bit fingerprint of the flows that use it and of their weights */
+    int32_t divisor;   /* greatest common divisor of the weights; 0: it is in no route */
+    int32_t number;    /* its index into bandwidths; -1: another link stands for it */
 } link_use;
 
 /* Working state. */
 typedef struct finder {
     const ms_dag *dag;
     ms_contention *out;
-    double *flow_Bps;  /* [flow_count] most a flow can run at; 0: it is not simulated */
-    bool *can_bind;    /* [link_count] */
-    double *phase_Bps; /* [link_count] what the flows of the phase looked at can ask for */
+    double *flow_Bps;  /* [flow_count] maximum rate of a flow, alone; 0: the flow takes no time */
+    bool *can_bind;    /* [link_count] whether all streams together can overload the link */
+    double *phase_Bps; /* [link_count] maximum load by the flows of the current phase */
     link_use *links;   /* [link_count] */
-    bool *is_kept;     /* [crossing_count] stands in the route of its flow */
-    int32_t *order;    /* [link_count] links, same users side by side */
+    bool *is_kept;     /* [crossing_count] the crossing is in the route of its flow */
+    int32_t *order;    /* [link_count] links of routes, those with the same users side by side */
 } finder;
 
+/* Allocate the arrays of the working state and those of the result, but for the routes. Returns
+ * whether there was memory. */
 static bool alloc_finder(finder *f, ms_arena *scratch) {
     const ms_dag *dag = f->dag;
     ms_contention *out = f->out;
@@ -50,6 +54,8 @@ static bool alloc_finder(finder *f, ms_arena *scratch) {
     return !scratch->has_failed;
 }
 
+/* Payload units per byte: the power of two with which the largest flow still fits into PAYLOAD_BITS
+ * bits, but at most 2^SCALE_BITS_MAX. */
 static double choose_scale(const ms_dag *dag) {
     double bytes_max = 1.0;
     for (int32_t i = 0; i < dag->network.flow_count; i++) {
@@ -61,10 +67,13 @@ static double choose_scale(const ms_dag *dag) {
     return ldexp(1.0, shift < SCALE_BITS_MAX ? shift : SCALE_BITS_MAX);
 }
 
+/* The rate at which a flow that crosses a link `weight` times fills it [B/s]. */
 static double crossing_Bps(const ms_dag *dag, const ms_dag_crossing *crossing) {
     return dag->network.links[crossing->link].capacity_Bps / crossing->weight;
 }
 
+/* Set the payload of every flow, a whole number of units, and its maximum rate: that of its
+ * narrowest link, with the weight counted. Flows without payload or without links take no time. */
 static void find_flow_rates(finder *f) {
     const ms_dag *dag = f->dag;
     for (int32_t i = 0; i < dag->network.flow_count; i++) {
@@ -79,8 +88,9 @@ static void find_flow_rates(finder *f) {
     }
 }
 
-/* Choose the links of `flow` that matter: those that can bind, and the narrowest of the others if
- * it is narrower still. Returns whether there is one of the first kind. */
+/* Choose the links that the route of `flow` needs: those that can bind or that the flows of its own
+ * phase overload; and of its other links the narrowest, if that is narrower than all of these and
+ * so limits the flow's rate. Returns whether there is a link of the first kind. */
 static bool keep_links(finder *f, const ms_dag_flow *flow) {
     const ms_dag *dag = f->dag;
     double binding_Bps = INFINITY;
@@ -105,6 +115,7 @@ static bool keep_links(finder *f, const ms_dag_flow *flow) {
     return isfinite(binding_Bps);
 }
 
+/* The greatest common divisor of two numbers >= 0 (Euclid); gcd(a, 0) is a. */
 static int32_t gcd(int32_t a, int32_t b) {
     while (b != 0) {
         int32_t rest = a % b;
@@ -114,6 +125,7 @@ static int32_t gcd(int32_t a, int32_t b) {
     return a;
 }
 
+/* Whether some flow of a phase that takes time crosses a link that can bind. */
 static bool crosses_binding(const finder *f, const ms_dag_phase *phase) {
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         const ms_dag_flow *flow = &f->dag->network.flows[i];
@@ -126,8 +138,9 @@ static bool crosses_binding(const finder *f, const ms_dag_phase *phase) {
     return false;
 }
 
-/* Note (sign 1) or forget (sign 0) what the flows of a phase can ask of each link together. */
-static void load_phase(finder *f, const ms_dag_phase *phase, int sign) {
+/* Set phase_Bps of each link to the sum of the maximum rates of a phase's flows on it (sign 1), or
+ * back to 0 (sign 0). */
+static void set_phase_load(finder *f, const ms_dag_phase *phase, int sign) {
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         const ms_dag_flow *flow = &f->dag->network.flows[i];
         for (int32_t c = 0; c < flow->crossing_count; c++) {
@@ -138,6 +151,8 @@ static void load_phase(finder *f, const ms_dag_phase *phase, int sign) {
     }
 }
 
+/* Mark flow `i` as contended if its route has a link, and take its weights into the common divisors
+ * of these links. The divisor scales weights and bandwidth down together, which shortens routes. */
 static void keep_flow(finder *f, int32_t i) {
     const ms_dag_flow *flow = &f->dag->network.flows[i];
     if (f->flow_Bps[i] <= 0.0 || !keep_links(f, flow)) {
@@ -152,8 +167,10 @@ static void keep_flow(finder *f, int32_t i) {
     }
 }
 
-/* A phase that meets others on its way is simulated with all its flows that share links, with
- * others or with each other. */
+/* Mark all contended works, flows and crossings. If one flow of a phase crosses a link that can
+ * bind, all flows of the phase that share links are simulated, even those that share links only
+ * with each other: the closed form of a phase (collective/fluid.h) holds only if the phase meets no
+ * others. */
 static void find_contended(finder *f) {
     const ms_dag *dag = f->dag;
     for (int32_t w = 0; w < dag->work_count; w++) {
@@ -164,15 +181,18 @@ static void find_contended(finder *f) {
                 continue;
             }
             f->out->is_contended_work[w] = true;
-            load_phase(f, phase, 1);
+            set_phase_load(f, phase, 1);
             for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
                 keep_flow(f, i);
             }
-            load_phase(f, phase, 0);
+            set_phase_load(f, phase, 0);
         }
     }
 }
 
+/* Set the fingerprint of each link's users: sums of hashes of (flow, weight / divisor), which do
+ * not depend on the order. Links with equal fingerprints carry the same flows in the same
+ * proportions, so only the narrowest of them can bind. */
 static void fingerprint_users(finder *f) {
     const ms_dag *dag = f->dag;
     for (int32_t i = 0; i < dag->network.flow_count; i++) {
@@ -190,7 +210,8 @@ static void fingerprint_users(finder *f) {
     }
 }
 
-/* Same users side by side, the narrowest of them first. */
+/* Order of links for qsort_r: by fingerprint, so that links with the same users are side by side,
+ * then by bandwidth per weight, narrowest first, then by index. */
 static int compare_uses(const void *a, const void *b, void *context) {
     const finder *f = context;
     int32_t i = *(const int32_t *)a;
@@ -210,8 +231,8 @@ static int compare_uses(const void *a, const void *b, void *context) {
     return (i > j) - (i < j);
 }
 
-/* Give the links of routes their numbers and bandwidths; of those with the same users only the
- * narrowest stays. */
+/* Number the links of routes and set their bandwidths. Of links with the same users only the
+ * narrowest gets a number, the others -1. */
 static void number_links(finder *f) {
     size_t count = 0;
     for (int32_t i = 0; i < f->dag->network.link_count; i++) {
@@ -234,7 +255,9 @@ static void number_links(finder *f) {
     }
 }
 
-/* Write the routes to `route`, or only count their links if it is NULL; -1: they are too long. */
+/* Write the routes of all flows to `route`, or only count their links if `route` is NULL. Sets
+ * route_first. Returns the number of links in all routes; -1: a link's weight exceeds WEIGHT_MAX,
+ * or the number INT32_MAX. */
 static int64_t write_routes(finder *f, int32_t *route) {
     const ms_dag *dag = f->dag;
     int64_t count = 0;
@@ -275,7 +298,7 @@ ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag
     find_contended(&f);
     fingerprint_users(&f);
     number_links(&f);
-    int64_t count = write_routes(&f, NULL);
+    int64_t count = write_routes(&f, NULL); /* only counts */
     if (count < 0) {
         ms_diag_error(diag,
                       "flows cross a link more than %d times, common factors taken out; simulate "

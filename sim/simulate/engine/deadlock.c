@@ -1,9 +1,11 @@
-/* What to say when operations wait for each other. */
+/* The error message for a graph whose operations wait for each other: a cycle of operations, and up
+ * to ten operations that have not ended. */
 #include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 
 #include "base/buffer.h"
 
+/* Maximum number of operations listed; size of the description of one operation [B]. */
 enum { LISTED = 10, TEXT_B = 160 };
 
 static bool is_settled(const ms_replay *replay, int32_t op) {
@@ -27,7 +29,8 @@ static int32_t find_awaited(const ms_replay *replay, int32_t op) {
     return -1;
 }
 
-/* Go back from an operation that waits until one is met twice: it lies on a cycle; -1: none. */
+/* Find an operation on a cycle: follow what the first waiting operation waits for until an
+ * operation is met twice.  seen: [op_count] false.  Returns it; -1: there is no cycle. */
 static int32_t find_on_cycle(const ms_replay *replay, bool *seen) {
     int32_t op = 0;
     while (op < replay->dag->op_count && is_settled(replay, op)) {
@@ -40,12 +43,14 @@ static int32_t find_on_cycle(const ms_replay *replay, bool *seen) {
     return op < replay->dag->op_count ? op : -1;
 }
 
+/* Append the number and description of an operation to the message. */
 static void add_operation(const ms_replay *replay, int32_t op, ms_buffer *text) {
     char name[TEXT_B];
     ms_buffer_printf(text, "operation %d (%s)", op,
                      ms_dag_describe(replay->dag, op, name, sizeof name));
 }
 
+/* Append the cycle that begins with operation `first`, its first operations if it is long. */
 static void add_cycle(const ms_replay *replay, int32_t first, ms_buffer *text) {
     int32_t op = first;
     ms_buffer_puts(text, "\n  cycle: ");
@@ -61,6 +66,7 @@ static void add_cycle(const ms_replay *replay, int32_t first, ms_buffer *text) {
     add_operation(replay, first, text);
 }
 
+/* Append up to LISTED operations that have not ended, each with one that it waits for. */
 static void add_waiting(const ms_replay *replay, ms_buffer *text) {
     int listed = 0;
     for (int32_t op = 0; op < replay->dag->op_count && listed < LISTED; op++) {

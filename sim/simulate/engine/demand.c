@@ -1,24 +1,28 @@
-/* How much can be asked of each link at once; see demand.h. */
+/* Computes the maximum load on each link (demand.h): a stream runs one phase at a time, so it loads
+ * a link with at most the largest load of any of its phases; the maximum of the link is the sum
+ * over all streams. */
 #include "simulate/engine/demand.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* A work that runs on a stream. */
+/* A place: some operation of this work runs on this stream. */
 typedef struct work_place {
     int32_t stream;
     int32_t work;
 } work_place;
 
-/* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. */
+/* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. Places
+ * are visited stream by stream, so `stream` and `phase` tell whether a sum has to begin anew. */
 typedef struct link_demand {
-    double total_Bps;  /* sum over streams of the most that a phase on them asks for */
-    double stream_Bps; /* that of the stream looked at */
-    double phase_Bps;  /* what the phase looked at asks for */
-    int64_t phase;     /* the last phase that was met on it */
-    int32_t stream;    /* the last stream, plus 1 */
+    double total_Bps;  /* sum over the streams so far of the maximum load by one of their phases */
+    double stream_Bps; /* maximum load by a phase of the current stream so far */
+    double phase_Bps;  /* load by the current phase so far */
+    int64_t phase;     /* the last phase that used the link */
+    int32_t stream;    /* the last stream that used the link, plus 1 */
 } link_demand;
 
+/* Order of places for qsort: by stream, then by work. */
 static int compare_places(const void *a, const void *b) {
     const work_place *x = a;
     const work_place *y = b;
@@ -28,7 +32,9 @@ static int compare_places(const void *a, const void *b) {
     return (x->work > y->work) - (x->work < y->work);
 }
 
-/* List where communications run; repeats on one stream in a row are left out. */
+/* List the places of communications in `places`, or only count them if that is NULL. An operation
+ * of several streams counts at the lowest. A work that runs on one stream several times in a row is
+ * listed once; other repeats remain.  last_stream: [work_count] scratch.  Returns their number. */
 static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *places) {
     int64_t count = 0;
     for (int32_t i = 0; i < dag->work_count; i++) {
@@ -51,6 +57,9 @@ static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *
     return count;
 }
 
+/* Add the load of one flow of a phase to a link, and raise the stream's maximum and the total with
+ * it. phase: number of the phase, a new one for every place.  rate_Bps: maximum rate of the flow
+ * times its weight on the link. */
 static void add_demand(link_demand *link, int64_t phase, int32_t stream, double rate_Bps,
                        double capacity_Bps) {
     if (link->stream != stream + 1) {
@@ -69,6 +78,7 @@ static void add_demand(link_demand *link, int64_t phase, int32_t stream, double 
     }
 }
 
+/* Add the loads of all phases of a place to their links.  *phase_number: of the last phase. */
 static void add_place(const ms_dag *dag, const double *flow_Bps, const work_place *place,
                       int64_t *phase_number, link_demand *links) {
     const ms_dag_work *work = &dag->works[place->work];
@@ -100,6 +110,7 @@ ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_a
         return MS_E_NOMEM;
     }
     list_places(dag, last_stream, places);
+    /* stream by stream, as add_demand needs it, with repeated places side by side */
     qsort(places, count, sizeof *places, compare_places);
     int64_t phase_number = 0;
     for (size_t i = 0; i < count; i++) {

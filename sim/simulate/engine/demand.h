@@ -1,7 +1,5 @@
-/*
- * Which links can hold transfers back: those that all streams together can ask for more than they
- * have (why, see contention.h).
- */
+/* Finds the links that can hold transfers back: those on which all streams together can put more
+ * load than their capacity (contention.h derives this bound). */
 #ifndef MESHSIM_ENGINE_DEMAND_H
 #define MESHSIM_ENGINE_DEMAND_H
 
@@ -13,9 +11,10 @@
 #include "simulate/graph/dag.h"
 
 /** Find the links that can hold transfers back.
- *  flow_Bps: [flow_count] most that each flow can run at; 0: it is not simulated.
+ *  flow_Bps: [flow_count] maximum rate of each flow [B/s]; 0: the flow is left out.
  *  can_bind_out: [link_count].  Returns MS_OK; MS_E_NOMEM (not reported).  O(members, plus
- *  crossings of each work for each stream it runs on; n log n in the number of those pairs). */
+ *  crossings of each work for each stream it runs on; n log n in the number of pairs of a work and
+ * a stream). */
 ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
                                  bool *can_bind_out);
 

@@ -1,4 +1,7 @@
-/* Engines by name, and the closed form: every operation takes its time alone. */
+/* The entry points of the engines: ms_engine_run replays a graph in closed form (every
+ * communication takes its time alone) or with flows that share links, in a child process where
+ * SimGrid may be needed, and fills the timeline; ms_engine_test runs the graph again with tiny
+ * delays to see whether rounding errors grow. */
 #include "simulate/engine/engine.h"
 
 #include <math.h>
@@ -10,15 +13,17 @@
 #include "simulate/engine/simgrid_process.h"
 #include "simulate/engine/steady.h"
 
-/* Perturbation of a run that tests whether dates are stable [share of an operation's time]: some
- * hundred times the rounding of a date. */
+/* Maximum delay of an operation in a run that tests whether dates are stable [share of its time]:
+ * some hundred times the rounding of a date. */
 static const double STABLE_PERTURBATION = 1e-13;
 
-/* Share of the run by which no date may then move. What makes no delay larger moves by 1e-13 at
- * most. Of 10,400 random jobs 22 were no longer what every rank does: they had moved by 1.7e-7 and
- * more. */
+/* Share of the makespan by which a date may move in that run. In a graph that makes no delay larger
+ * dates move by at most 1e-13. Of 10,400 random folded jobs 22 differed from the run of every rank;
+ * their dates had moved by 1.7e-7 and more. */
 static const double STABLE_MOVE = 1e-9;
 
+/* Replay a prepared graph: in closed form at fidelity `analytic`, else with flows. Starts and
+ * causes are not in the timeline yet. */
 static ms_status run_fidelity(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
     if (!replay->is_alone) {
@@ -29,15 +34,16 @@ static ms_status run_fidelity(ms_replay *replay, ms_solver solver, ms_arena *scr
     return MS_OK;
 }
 
-/* Run a replay in which each operation starts a little late; meshsim's own solver shares links. */
+/* Replay a prepared graph with each operation delayed; meshsim's own solver shares links, since it
+ * can run several times in one process. */
 static ms_status run_perturbed(ms_replay *replay, ms_perturbation perturbation, ms_arena *scratch,
                                ms_diag *diag) {
     replay->perturbation = perturbation;
     return run_fidelity(replay, MS_SOLVER_MAXMIN, scratch, diag);
 }
 
-/* Run a graph again, each operation a little late, until its steady state has been compared.
- *  perturbed_out: its timeline in `scratch`.  Returns MS_OK; MS_E_NOMEM. */
+/* Run the graph of `replay` again with each operation delayed, as long as ms_steady_test needs.
+ *  perturbed_out: the timeline of that run, in `scratch`.  Returns as ms_engine_run_flows. */
 static ms_status run_again(const ms_replay *replay, ms_arena *scratch, ms_diag *diag,
                            ms_timeline *perturbed_out) {
     const ms_perturbation perturbation = {MS_STEADY_PERTURBATION,
@@ -53,7 +59,7 @@ static ms_status run_again(const ms_replay *replay, ms_arena *scratch, ms_diag *
     return status;
 }
 
-/* Operations that start before an instant. */
+/* Number of operations that start before `until_s`. */
 static int64_t count_started(const ms_timeline *timeline, double until_s) {
     int64_t count = 0;
     for (int32_t op = 0; op < timeline->op_count; op++) {
@@ -62,8 +68,10 @@ static int64_t count_started(const ms_timeline *timeline, double until_s) {
     return count;
 }
 
-/* Look for what a run repeats, and believe it only where small delays stay small: of a run whose
- * operations change each other's times. */
+/* Look for the period that a shortened job repeats (steady.h), and set it in the timeline. Where
+ * operations change each other's times (shared links, slow-down), the period is accepted only if
+ * small delays stay small in a second run, and only if that run costs no more than the graph allows
+ * (repeat.ops_max). Returns MS_OK, also without a period; as run_again. */
 static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     ms_timeline *t = &replay->timeline;
     ms_status status = ms_steady_find(replay->dag, &replay->host, scratch, t);
@@ -92,8 +100,11 @@ static ms_status find_steady(ms_replay *replay, ms_arena *scratch, ms_diag *diag
     return status;
 }
 
-/* Fill the timeline of a replay that has run. */
-static ms_status sum_up(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+/* Fill the timeline of a replay that has run: starts and causes, for a shortened job its period,
+ * and the account of the links. A shortened job without a period is discarded by the caller, so its
+ * links are not accounted for. Returns MS_OK; MS_E_BUG (reported) if operations wait for each
+ * other; MS_E_NOMEM (reported). */
+static ms_status fill_timeline(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     ms_status status = ms_replay_check_done(replay, scratch, diag);
     if (status != MS_OK) {
         return status;
@@ -101,30 +112,34 @@ static ms_status sum_up(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     ms_progress_begin("summing up", 0);
     bool is_part = replay->dag->repeat.times > 0;
     if (!is_part) {
-        ms_replay_release(replay); /* before the columns of the timeline take their memory */
+        /* before starts and causes are written, which first takes memory for them */
+        ms_replay_release(replay);
     }
     ms_replay_tell_starts(replay);
     if (is_part) {
         status = find_steady(replay, scratch, diag);
         ms_replay_release(replay);
         if (status != MS_OK || replay->timeline.steady.count == 0) {
-            return status; /* of a part of a run that is not the whole nobody asks for the links */
+            return status;
         }
     }
     status = ms_account_links(replay, scratch, diag);
     return status == MS_OK ? ms_account_pieces(replay, scratch, diag) : status;
 }
 
+/* Replay a prepared graph with one solver, and fill its timeline. */
 static ms_status run_with(ms_replay *replay, ms_solver solver, ms_arena *scratch, ms_diag *diag) {
     ms_status status = run_fidelity(replay, solver, scratch, diag);
-    return status == MS_OK ? sum_up(replay, scratch, diag) : status;
+    return status == MS_OK ? fill_timeline(replay, scratch, diag) : status;
 }
 
+/* run_with as the work of a child process (ms_replay_work). */
 static ms_status run_on_simgrid(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     return run_with(replay, MS_SOLVER_SIMGRID, scratch, diag);
 }
 
-/* Run in this process, or in one of its own where SimGrid may have to share links. */
+/* Run a prepared replay: in a child process if SimGrid may have to share links, that is, if any
+ * link can bind; else in this process. */
 static ms_status run_replay(ms_replay *replay, ms_solver solver, ms_arena *scratch, ms_diag *diag) {
     ms_status status = replay->is_alone ? MS_OK : ms_engine_find_contention(replay, scratch, diag);
     if (status != MS_OK) {
@@ -137,7 +152,7 @@ static ms_status run_replay(ms_replay *replay, ms_solver solver, ms_arena *scrat
 }
 
 void ms_engine_load_simgrid(void) {
-    ms_bridge_load(); /* what fails is told by the run that cannot do without */
+    ms_bridge_load(); /* a failure is reported by the first run that needs SimGrid */
 }
 
 const char *ms_engine_simgrid_version(void) {
@@ -163,7 +178,8 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solve
     return status;
 }
 
-/* How far the ends of a run and of its perturbed one are apart at most [s]. */
+/* Largest difference between the ends of an operation in a run and in its perturbed run [s].
+ *  perturbed_s: [op_count] ends in the perturbed run. */
 static double largest_move_s(const ms_timeline *run, const double *perturbed_s) {
     double most_s = 0.0;
     for (int32_t op = 0; op < run->op_count; op++) {

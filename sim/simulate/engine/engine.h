@@ -1,7 +1,7 @@
 /**
  * @file
- * Engines: run an operation graph, tell when every operation started and ended and which dependency
- * released it.
+ * Engines: run an operation graph, and find when every operation starts and ends and which
+ * dependency releases it.
  *
  * Two engines with one contract: the closed form (no contention: every communication takes its time
  * alone; the oracle of the tests, and fidelity `analytic`) and SimGrid (flows share links max-min
@@ -22,42 +22,47 @@
 #include "base/status.h"
 #include "simulate/graph/dag.h"
 
-/** How far apart instants about `time_s` may be and count as one: rounding, and SimGrid's clock
- * [s]. */
+/** How far apart two instants near `time_s` may be and still count as simultaneous [s]: this covers
+ * rounding and the resolution of SimGrid's clock. */
 static inline double ms_together_s(double time_s) {
     return 1e-12 + 1e-12 * time_s;
 }
 
-enum { MS_STRETCHES_MOST = 64 }; /**< one of each step, of which a run has no more */
+/** Maximum number of stretches: one of each optimizer step; a run of more steps is not shortened.
+ */
+enum { MS_STRETCHES_MOST = 64 };
 
-/** A stretch of a timeline that happens again and again, exactly as it did, before what comes
- * behind it (sim/simulate/run/fast_forward.md). Dates are told without the other times. */
+/** A stretch: a part of a timeline that stands for several repetitions of itself
+ * (sim/simulate/run/fast_forward.md). The timeline contains it once, and its dates are those
+ * without the other repetitions, which follow the stretch and delay everything after it. */
 typedef struct ms_steady_stretch {
-    double from_s;
-    double period_s;
-    int32_t mbs;   /**< by which `mb` of an operation grows in a period */
-    int32_t times; /**< beside the one in the timeline, >= 1 */
+    double from_s;   /**< its beginning in the timeline [s] */
+    double period_s; /**< its length [s] */
+    int32_t mbs;     /**< microbatches in a period: difference of `mb` between an operation and its
+                        next occurrence */
+    int32_t times;   /**< repetitions beside the one in the timeline, >= 1 */
 } ms_steady_stretch;
 
-/** What of a timeline is repeated: a stretch of each step, in their order, or nothing. */
+/** The repeated parts of a timeline: a stretch of each step, in the order of steps, or none. */
 typedef struct ms_steady {
-    int32_t count;    /**< of stretches; 0: nothing is repeated */
-    int32_t seen_mbs; /**< count 0: of a period that was found, but is no divisor of what is left
-                         out; 0: none was found */
+    int32_t count;    /**< number of stretches; 0: nothing is repeated */
+    int32_t seen_mbs; /**< if count is 0: microbatches of a period that was found, but does not
+                         divide the microbatches left out; 0: no period was found */
     ms_steady_stretch of_step[MS_STRETCHES_MOST];
 } ms_steady;
 
-/** Whether an instant lies in a stretch. */
+/** Whether an instant of the timeline lies in a stretch. */
 static inline bool ms_steady_stretch_has(const ms_steady_stretch *stretch, double time_s) {
     return time_s >= stretch->from_s && time_s < stretch->from_s + stretch->period_s;
 }
 
-/** Whether an instant of the timeline lies behind a stretch, and so behind all times of it. */
+/** Whether an instant of the timeline lies after a stretch, and so after all its repetitions. */
 static inline bool ms_steady_stretch_is_before(const ms_steady_stretch *stretch, double time_s) {
     return time_s >= stretch->from_s + stretch->period_s;
 }
 
-/** How often what begins at an instant of the timeline happens. */
+/** How often an operation that starts at an instant of the timeline happens: 1, or 1 + the
+ * repetitions of the stretch that the instant lies in. */
 static inline double ms_steady_count(const ms_steady *repeat, double start_s) {
     double count = 1.0;
     for (int32_t i = 0; i < repeat->count; i++) {
@@ -67,7 +72,8 @@ static inline double ms_steady_count(const ms_steady *repeat, double start_s) {
     return count;
 }
 
-/** Time between two instants of the timeline, all other times of the stretches included [s]. */
+/** Time between two instants of the timeline, with all repetitions of the parts of stretches
+ * between them [s]. */
 static inline double ms_steady_length_s(const ms_steady *repeat, double from_s, double to_s) {
     double length_s = to_s - from_s;
     for (int32_t i = 0; i < repeat->count; i++) {
@@ -80,8 +86,8 @@ static inline double ms_steady_length_s(const ms_steady *repeat, double from_s, 
     return length_s;
 }
 
-/** Time by which an instant is later than in the timeline, for all times of the stretches that it
- * lies behind [s]. */
+/** Time of all repetitions of the stretches before an instant of the timeline [s]: by so much the
+ * instant is later in the whole run. */
 static inline double ms_steady_later_s(const ms_steady *repeat, double time_s) {
     double later_s = 0.0;
     for (int32_t i = 0; i < repeat->count; i++) {
@@ -92,48 +98,49 @@ static inline double ms_steady_later_s(const ms_steady *repeat, double time_s) {
     return later_s;
 }
 
-/** When an instant of the timeline is, behind all times of the stretches that it lies behind [s].
- */
+/** The date in the whole run of an instant of the timeline: with all repetitions of the stretches
+ * before it [s]. */
 static inline double ms_steady_date_s(const ms_steady *repeat, double time_s) {
     return time_s + ms_steady_later_s(repeat, time_s);
 }
 
-/** What happened. All arrays in the arena given to the engine. */
+/** The result of a run: when every operation ran, and how the links were used. All arrays in the
+ * arena given to the engine. */
 typedef struct ms_timeline {
     int32_t op_count;
-    double *start_s;   /**< [op_count] */
-    double *end_s;     /**< [op_count] */
+    double *start_s;   /**< [op_count] [s] */
+    double *end_s;     /**< [op_count] [s] */
     int32_t *cause;    /**< [op_count] dependency (or operation before it on a stream) that released
-                          it; -1: none. Of several that released it together (ms_together_s) the one
-                          of the lowest role (ms_dag_role), then the one that began first, then the
-                          lowest index. */
-    double makespan_s; /**< latest end */
-    ms_steady steady;  /**< of a graph that stands for more: where its middles are. Without any: the
-                          timeline is that of the graph alone */
+                          it last; -1: none. Of several that released it together (ms_together_s)
+                          the one of the lowest role (ms_dag_role), then the one that began first,
+                          then the lowest index. */
+    double makespan_s; /**< latest end [s] */
+    ms_steady steady; /**< of a shortened job (ms_dag.repeat): the stretches to be repeated. Without
+                         stretches the timeline is that of the graph alone */
     double *link_bytes;  /**< [link_count] bytes of the messages across it: sum over flows of
                             bytes / slowness * weight, counted as each flow ends [B] */
     double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */
     double *link_peak;  /**< [link_count] largest share of the capacity in use at once, each flow at
                            its mean rate, slowness included, 0..1 */
     bool has_shared;    /**< transfers have changed each other's rates */
-    int64_t flows;      /**< flows that were simulated as flows */
-    int64_t timers;     /**< computations, latencies and private transfers */
-    int64_t ops_run;    /**< cost of finding this timeline: operations of this run, those of the
-                           second run that tests it, and a sixteenth of those that the search for a
-                           period looks at */
-    int32_t flows_peak; /**< flows at once, at most */
+    int64_t flows;      /**< number of contended flows, which were simulated as flows */
+    int64_t timers;     /**< number of computations, latencies and transfers of known duration */
+    int64_t ops_run;    /**< cost of finding this timeline, in operations: those of this run, those
+                           of the second run that tests it, and a sixteenth of an operation for
+                           each one that the search for a period looks at */
+    int32_t flows_peak; /**< largest number of contended flows at once */
 } ms_timeline;
 
-/** How often each work is carried out, also inside pieces: operations, and of a piece only the
- * share of its pipeline rank's ranks that each stands for, since the works inside stand for all of
- * them. What is repeated counts each time. timeline: with its starts.  counts_out: [work_count]
- * zeros.  O(members + parts). */
+/** Count how often each work is carried out, with repetitions of stretches, both as operations and
+ * inside pieces. An operation that is a piece counts as the share of its pipeline rank's ranks that
+ * its members stand for, since the works inside a piece stand for the groups of all these ranks.
+ * timeline: with its starts.  counts_out: [work_count] zeros.  O(members + parts). */
 void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, double *counts_out);
 
 /** Run a graph.
  * A graph in which SimGrid may have to share links runs in a child process, so that its dates do
- * not depend on what this process ran before. solver: what shares the links among transfers; not
- * used at MS_FIDELITY_ANALYTIC, where transfers share none.  *timeline_out: in `arena`.  Returns
+ * not depend on earlier runs of this process. solver: which solver shares links among transfers;
+ * not used at MS_FIDELITY_ANALYTIC, where transfers share none.  *timeline_out: in `arena`. Returns
  * MS_OK; MS_E_BUG when operations wait for each other (reported with a cycle and up to ten waiting
  * operations) or SimGrid fails; MS_E_NOMEM; MS_E_IO (reported) where SimGrid cannot be loaded;
  * MS_E_INTERRUPTED where the child process was interrupted. */
@@ -141,17 +148,17 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solve
                         ms_diag *diag, ms_timeline *timeline_out);
 
 /** Test whether the dates of a run are stable: the graph is run again with meshsim's own max-min
- * solver, each operation delayed by next to nothing. Where transfers change each other's rates,
- * such delays may grow until they show in figures. Then the rounding of dates may grow likewise,
- * and it differs between two ways to simulate the same job.  timeline: of the run, in another
- * fidelity than MS_FIDELITY_ANALYTIC, nothing repeated.  *is_stable_out: whether no end moved by
- * more than rounding may account for.  Returns MS_OK; MS_E_NOMEM (reported).  Cost: that of a run.
- */
+ * solver, each operation delayed by up to 1e-13 of its time. Where transfers change each other's
+ * rates, such delays may grow until they show in figures. Then rounding errors may grow in the same
+ * way, and these differ between the folded and the unfolded run of a job.  timeline: of the run, at
+ * a fidelity other than MS_FIDELITY_ANALYTIC, without stretches.  *is_stable_out: whether no end
+ * moved by more than 1e-9 of the makespan.  Returns MS_OK; MS_E_NOMEM (reported).  Cost: that of a
+ * run. */
 ms_status ms_engine_test(const ms_dag *dag, const ms_timeline *timeline, ms_diag *diag,
                          bool *is_stable_out);
 
-/** Load SimGrid now, where that is left to the first run whose transfers share links: processes
- * forked from this one then need not do it each. */
+/** Load SimGrid now rather than in the first run whose transfers share links, so that processes
+ * forked from this one need not load it again. */
 void ms_engine_load_simgrid(void);
 
 /** Version of the SimGrid library this program was built with, such as "3.32"; static storage. */

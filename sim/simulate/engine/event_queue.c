@@ -1,5 +1,6 @@
-/* A heap of four children per entry: half as deep as one of two, and the children of an entry lie
- * side by side in the cache. */
+/* The event queue: a heap in which each entry has four children. It is half as deep as one of two
+ * children, and the children of an entry are side by side in the cache. An entry is one 128-bit
+ * number, so that comparing events takes one comparison (ms_queued). */
 #include "simulate/engine/event_queue.h"
 
 #include <math.h>
@@ -7,13 +8,15 @@
 
 enum { CHILDREN = 4 };
 
+/* Pack an event into a number: the bits of its time, its operation and its mover. */
 static ms_queued to_entry(ms_event event) {
-    double time_s = event.time_s + 0.0; /* -0 has other bits than 0 */
+    double time_s = event.time_s + 0.0; /* turns -0, whose bits would sort last, into 0 */
     uint64_t high = 0;
     memcpy(&high, &time_s, sizeof high);
     return (ms_queued)high << 64 | (uint64_t)(uint32_t)event.op << 32 | (uint32_t)event.mover;
 }
 
+/* The time of an entry [s]. */
 static double time_of(ms_queued entry) {
     uint64_t high = (uint64_t)(entry >> 64);
     double time_s = 0.0;
@@ -32,13 +35,14 @@ double ms_event_queue_first_s(const ms_event_queue *queue) {
     return queue->count > 0 ? time_of(queue->heap[0]) : (double)INFINITY;
 }
 
-/* Store an entry. All events that never move share places[0], which nobody reads. */
+/* Store an entry at index `place` of the heap, and that index under the event's mover. All events
+ * that never move share places[0], which is never read. */
 static void put(ms_event_queue *queue, int32_t place, ms_queued entry) {
     queue->heap[place] = entry;
     queue->places[(uint32_t)entry] = place;
 }
 
-/* Put an entry at `place` or, as long as it comes before its parent, further up. */
+/* Store an entry at `place`, or further up: parents that come after it move down. */
 static void sift_up(ms_event_queue *queue, int32_t place, ms_queued entry) {
     while (place > 0 && entry < queue->heap[(place - 1) / CHILDREN]) {
         int32_t parent = (place - 1) / CHILDREN;
@@ -61,7 +65,7 @@ static int32_t first_child(const ms_event_queue *queue, int32_t place) {
     return first;
 }
 
-/* Put an entry at `place` or, as long as a child comes before it, further down. */
+/* Store an entry at `place`, or further down: children that come before it move up. */
 static void sift_down(ms_event_queue *queue, int32_t place, ms_queued entry) {
     int32_t child = first_child(queue, place);
     while (child >= 0 && queue->heap[child] < entry) {

@@ -1,7 +1,5 @@
-/*
- * The events of a run that lie ahead, ordered by time; of the events at one instant, that of the
- * lowest operation comes first.
- */
+/* A priority queue of the future events of a run, ordered by time; events at one instant are
+ * ordered by operation. */
 #ifndef MESHSIM_ENGINE_EVENT_QUEUE_H
 #define MESHSIM_ENGINE_EVENT_QUEUE_H
 
@@ -10,19 +8,20 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/** Something that happens to an operation. */
+/** An event: something happens to an operation (it starts or ends) at a time. */
 typedef struct ms_event {
-    double time_s; /**< at least 0 */
-    int32_t op;
+    double time_s; /**< [s], at least 0 */
+    int32_t op;    /**< operation, or another number that orders events of one instant */
     int32_t mover; /**< number, from 1 on, by which ms_event_queue_move finds the event; 0: the
                       event never moves */
 } ms_event;
 
-/** An event as one number, whose order is that of the events: from the top the bits of its time
- * (64), which are in the order of times because no time is negative, its operation and its mover
- * (32 each). */
+/** An event as one number, so that numbers are in the order of events. From the top: the bits of
+ * its time (64), its operation and its mover (32 each). The bits of doubles that are not negative
+ * are in the order of their values. */
 __extension__ typedef unsigned __int128 ms_queued;
 
+/** A queue. Its arrays are in the arena given to ms_event_queue_init. */
 typedef struct ms_event_queue {
     ms_queued *heap; /**< [capacity] no entry before its parent; the children of entry i are the
                         four from 4 * i + 1 on */
@@ -30,8 +29,8 @@ typedef struct ms_event_queue {
     int32_t *places; /**< [movers + 1] index in `heap` of the event of a mover */
 } ms_event_queue;
 
-/** An empty queue in `scratch` for at most `capacity` events.
- *  movers: highest number of a mover.  Returns MS_OK; MS_E_NOMEM. */
+/** Make an empty queue for at most `capacity` events at once.
+ *  movers: highest number of a mover.  Returns MS_OK; MS_E_NOMEM (not reported). */
 ms_status ms_event_queue_init(ms_event_queue *queue, int64_t capacity, int32_t movers,
                               ms_arena *scratch);
 
@@ -44,7 +43,8 @@ void ms_event_queue_add(ms_event_queue *queue, ms_event event);
 /** Take out the first event; there must be one.  O(log count). */
 ms_event ms_event_queue_take(ms_event_queue *queue);
 
-/** Give the event that `event.mover` has in the queue another time.  O(log count). */
+/** Replace the event in the queue that has the mover `event.mover` by `event`, usually with another
+ * time.  O(log count). */
 void ms_event_queue_move(ms_event_queue *queue, ms_event event);
 
 #endif

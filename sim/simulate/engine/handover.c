@@ -1,15 +1,20 @@
-/* Flows that have to share links, handed over to SimGrid; see handover.h. */
+/* Hands flows that have to share links over to SimGrid (handover.h). Two clocks run: that of
+ * maxmin.c, which knows all flows and all dates, and SimGrid's, which runs only while SimGrid has
+ * flows. SimGrid calls back at the ends of its flows and at a "tick", the date of the next event
+ * that maxmin.c knows. In a callback the clock of maxmin.c follows SimGrid's. */
 #include "simulate/engine/handover.h"
 
 #include <math.h>
 
 #include "simulate/engine/simgrid_start.h"
 
+/* Keep the first failure. */
 static void keep_status(ms_handover *h, ms_status status) {
     h->status = h->status == MS_OK ? status : h->status;
 }
 
-/* A flow is SimGrid's from now on: what of it is left, over all its links. */
+/* Start a flow that was handed over in SimGrid, now: the payload that is left, over all its links.
+ * Returns MS_OK; MS_E_NOMEM; as ms_bridge_flow. */
 static ms_status start_flow(ms_handover *h, int32_t index) {
     const ms_shared_flow *flow = ms_maxmin_flow_at(h->run, index);
     h->route.count = 0;
@@ -22,11 +27,11 @@ static ms_status start_flow(ms_handover *h, int32_t index) {
     if (h->route.failed) {
         return MS_E_NOMEM;
     }
-    uint64_t payload = (uint64_t)llround(fmax(1.0, flow->left));
+    uint64_t payload = (uint64_t)llround(fmax(1.0, flow->left)); /* must be > 0 */
     return ms_bridge_flow(payload, h->route.data, (int32_t)h->route.count, index);
 }
 
-/* SimGrid's clock has come to ours. */
+/* Start all pending flows in SimGrid, whose clock has reached that of maxmin.c. */
 static void start_pending(ms_handover *h) {
     for (size_t i = 0; i < h->pending.count && h->status == MS_OK; i++) {
         keep_status(h, start_flow(h, MS_AT(&h->pending, int32_t, i)));
@@ -34,12 +39,14 @@ static void start_pending(ms_handover *h) {
     h->pending.count = 0;
 }
 
-/* Have SimGrid wake us for what is known without it, as long as it has flows. */
+/* Let SimGrid call on_tick at the next event that maxmin.c knows, as long as SimGrid has flows;
+ * without flows it has no tick, so that ms_bridge_run ends. */
 static void set_tick(ms_handover *h) {
     bool goes_on = h->run->away > 0 && h->status == MS_OK;
     keep_status(h, ms_bridge_tick(goes_on ? ms_maxmin_next_s(h->run) : INFINITY));
 }
 
+/* SimGrid's clock has reached the tick: handle the events of maxmin.c that are due. */
 static void on_tick(void *context) {
     ms_handover *h = context;
     h->run->clock_s = fmax(h->run->clock_s, ms_bridge_clock_s());
@@ -50,6 +57,7 @@ static void on_tick(void *context) {
     set_tick(h);
 }
 
+/* SimGrid has finished a flow. */
 static void on_flow(void *context, int32_t flow) {
     ms_handover *h = context;
     h->run->clock_s = fmax(h->run->clock_s, ms_bridge_clock_s());
@@ -59,7 +67,8 @@ static void on_flow(void *context, int32_t flow) {
     set_tick(h);
 }
 
-/* Hand over the flows on a link that is full, but for those that end now anyhow. */
+/* Hand over the flows on a link if it is full, except flows that are over now within precision_s
+ * and flows that SimGrid has already. They are started in SimGrid later (start_pending). */
 static void hand_over_link(ms_handover *h, int32_t link) {
     ms_maxmin *run = h->run;
     if (!ms_maxmin_is_full(run, link)) {
@@ -77,8 +86,8 @@ static void hand_over_link(ms_handover *h, int32_t link) {
     }
 }
 
-/* SimGrid, at time 0. */
-static ms_status start(ms_handover *h) {
+/* Start SimGrid, at time 0.  Returns as ms_simgrid_start. */
+static ms_status start_simgrid(ms_handover *h) {
     const ms_maxmin_setup *setup = &h->run->setup;
     h->setup = (ms_bridge_setup){.link_bandwidths = setup->link_bandwidths,
                                  .link_count = setup->link_count,
@@ -90,9 +99,11 @@ static ms_status start(ms_handover *h) {
     return ms_simgrid_start(&h->setup, h->diag);
 }
 
-/* Run SimGrid until it has no flows any more. */
+/* Run SimGrid until it has no flows left, starting it at the first call. If its clock is behind
+ * that of maxmin.c, it first runs to that date without flows, and on_tick starts the pending flows
+ * there. Returns MS_OK, or the first failure. */
 static ms_status run_inside(ms_handover *h) {
-    ms_status status = h->is_started ? MS_OK : start(h);
+    ms_status status = h->is_started ? MS_OK : start_simgrid(h);
     if (status != MS_OK) {
         return status;
     }

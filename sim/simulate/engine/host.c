@@ -1,18 +1,22 @@
-/* When the hosts of the ranks have launched an operation; see host.h. */
+/* When the hosts of the ranks have launched an operation (host.h, host.md). A host launches the
+ * operations of its rank one after the other, and waits for its GPU before each synchronising
+ * operation. The time from a wait to each launch is laid out before the run as a prefix sum; the
+ * ends of waits become known during the run. */
 #include "simulate/engine/host.h"
 
 #include <math.h>
 
 /* The clock of one rank's host while launches are laid out. */
 typedef struct host_clock {
-    double after_s; /* since its last wait */
-    int32_t wait;   /* that wait, -1: none */
+    double after_s; /* launch time since its last wait, or since the start of the run [s] */
+    int32_t wait;   /* its last wait, index into ms_host.waits, -1: none so far */
 } host_clock;
 
 static const ms_dag_work *work_of(const ms_dag *dag, int32_t op) {
     return &dag->works[dag->ops[op].work];
 }
 
+/* Whether launching any work of the graph takes time. */
 static bool takes_time(const ms_dag *dag) {
     bool takes_any = false;
     for (int32_t i = 0; i < dag->work_count; i++) {
@@ -21,6 +25,7 @@ static bool takes_time(const ms_dag *dag) {
     return takes_any;
 }
 
+/* Number of waits of all hosts: one for each member of a synchronising operation. */
 static int32_t count_waits(const ms_dag *dag) {
     int32_t count = 0;
     for (int32_t op = 0; op < dag->op_count; op++) {
@@ -31,7 +36,9 @@ static int32_t count_waits(const ms_dag *dag) {
     return count;
 }
 
-/* Let every host launch its rank's operations in their order.  clocks: [rank_count]. */
+/* Set the launch of every member, and the waits of its host before synchronising operations: each
+ * host launches its rank's operations in the order of the graph.  clocks: [rank_count] at the start
+ * of the run. */
 static void lay_out(ms_host *host, host_clock *clocks) {
     const ms_dag *dag = host->dag;
     int32_t waits = 0;
@@ -68,13 +75,14 @@ ms_status ms_host_init(ms_host *host, const ms_dag *dag, ms_arena *scratch) {
     return MS_OK;
 }
 
-/* Whether it is not known when a wait ends. */
+/* Whether the end of a wait is not known yet; false for -1, the start of the run. */
 static bool is_wait_ahead(const ms_host *host, int32_t wait) {
     return wait >= 0 && host->waits[wait].end_s < 0.0;
 }
 
-/* When a host goes on after a wait. One whose end is not known is a wait that the operation at hand
- * does not depend on, and was not held up by. */
+/* When a host goes on after a wait [s]; -1: the start of the run. If the end of the wait is not
+ * known yet, the operation in question does not depend on it. The host is then taken not to have
+ * been held up at that wait: it arrives there after_s after the wait before it. */
 static double end_of_wait_s(const ms_host *host, int32_t wait) {
     double after_s = 0.0;
     while (is_wait_ahead(host, wait)) {
@@ -84,7 +92,8 @@ static double end_of_wait_s(const ms_host *host, int32_t wait) {
     return wait < 0 ? after_s : host->waits[wait].end_s + after_s;
 }
 
-/* The hosts of an operation's members have come to it, and see at `ready_s` that it could start. */
+/* Set the ends of the waits of all members' hosts before synchronising operation `op`, everything
+ * that it waits for having ended at `ready_s`. A host that arrives later goes on at its arrival. */
 static void end_waits(ms_host *host, int32_t op, double ready_s) {
     const ms_dag *dag = host->dag;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
@@ -101,7 +110,7 @@ double ms_host_launched_s(const ms_host *host, int32_t member) {
 double ms_host_earliest_s(const ms_host *host, int32_t op, double launched_s) {
     const ms_dag_work *work = work_of(host->dag, op);
     const ms_dag_piece *piece = ms_dag_piece_of(host->dag, work);
-    double behind_s = piece == NULL ? 0.0 : piece->host_s;
+    double behind_s = piece == NULL ? 0.0 : piece->host_s; /* least time from launch to end */
     return launched_s + behind_s - work->time_s;
 }
 
@@ -111,7 +120,7 @@ double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
     if (work->is_synchronising) {
         end_waits(host, op, ready_s);
     }
-    if (work->host_s <= 0.0) {
+    if (work->host_s <= 0.0) { /* it has no launch that could delay it */
         return ready_s;
     }
     double launched_s = 0.0;

@@ -1,6 +1,4 @@
-/*
- * What the engine says when memory runs out.
- */
+/* The engine's error message when memory runs out. */
 #ifndef MESHSIM_ENGINE_NO_MEMORY_H
 #define MESHSIM_ENGINE_NO_MEMORY_H
 

@@ -1,4 +1,7 @@
-/* The replay of the operation graph that both engines share. */
+/* The replay of an operation graph (replay.h): finds the start and end of every operation by
+ * walking the graph in the order of time. Both engines are built on it. An operation waits for its
+ * dependencies and for its predecessors on its streams; when the last of these has ended, its start
+ * is put into the event queue. "Settled" means that the end of an operation is known. */
 #include "simulate/engine/replay.h"
 #include "simulate/engine/no_memory.h"
 
@@ -8,9 +11,9 @@
 #include "base/progress.h"
 #include "base/random.h"
 
-enum { PROGRESS_MASK = (1 << 10) - 1 }; /* every so many settled operations who watches is told */
+enum { PROGRESS_MASK = (1 << 10) - 1 }; /* progress is reported every 1,024 settled operations */
 
-/* Transfers over links that one operation of `work` makes. */
+/* Number of transfers over links in one operation of `work`: its flows that cross any link. */
 static int64_t count_transfers(const ms_dag *dag, const ms_dag_work *work) {
     int64_t count = 0;
     for (int32_t p = 0; p < work->phase_count; p++) {
@@ -36,6 +39,7 @@ void ms_timeline_set_arrays(ms_timeline *timeline, const ms_dag *dag, void *bloc
     timeline->cause = (int32_t *)(void *)(timeline->link_peak + dag->network.link_count);
 }
 
+/* Allocate the arrays of the timeline, all in one block. Returns whether there was memory. */
 static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
     void *block = ms_arena_alloc(arena, 1, ms_timeline_arrays_B(replay->dag));
     replay->timeline.op_count = replay->dag->op_count;
@@ -44,8 +48,10 @@ static bool alloc_timeline(ms_replay *replay, ms_arena *arena) {
     return block != NULL;
 }
 
-/* Room for what can lie ahead at once: an operation that starts or computes is the next one of its
- * streams, at most one a stream; and the ends of communications that slow others down. */
+/* Allocate the event queue for the largest number of events it can hold at once: one for each
+ * stream, as an operation that waits for its start or computes is the next one of its streams; and
+ * the end of every communication that slows computations down. Also prepares the slow-down if there
+ * is any. Returns whether there was memory. */
 static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
     int64_t capacity = dag->stream_count;
@@ -60,8 +66,9 @@ static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
            ms_slowdown_init(&replay->slowdown, dag, &replay->queue, scratch) == MS_OK;
 }
 
-/* What a replay of the graph can borrow from another one. */
-static bool alloc_lasting(ms_replay *replay, ms_arena *scratch) {
+/* Allocate what another replay of the same graph can borrow (ms_replay_init_again): times of works
+ * and successors. Returns whether there was memory. */
+static bool alloc_borrowable(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
     ms_successors *next = &replay->next;
     replay->work_time_s = MS_NEW(scratch, double, dag->work_count);
@@ -71,12 +78,16 @@ static bool alloc_lasting(ms_replay *replay, ms_arena *scratch) {
     return !scratch->has_failed && !next->arena.has_failed;
 }
 
+/* Allocate what changes during a replay: starts, host clocks and event queue. Returns whether there
+ * was memory. */
 static bool alloc_replay(ms_replay *replay, ms_arena *scratch) {
     replay->starts = MS_NEW(scratch, ms_start, replay->dag->op_count);
     return ms_host_init(&replay->host, replay->dag, scratch) == MS_OK && replay->starts != NULL &&
            alloc_queue(replay, scratch);
 }
 
+/* Allocate a record for every transfer over links in the graph. Returns whether there was
+ * memory. */
 static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
     int64_t total = 0;
@@ -89,7 +100,8 @@ static bool alloc_account(ms_replay *replay, ms_arena *scratch) {
     return replay->account.records != NULL;
 }
 
-/* Count what each operation waits for. */
+/* Set `waiting` of every operation: the number of its dependencies plus that of its predecessors on
+ * its streams. */
 static void count_waiting(ms_replay *replay) {
     const ms_dag *dag = replay->dag;
     for (int32_t op = 0; op < dag->op_count; op++) {
@@ -104,7 +116,7 @@ static void count_waiting(ms_replay *replay) {
     }
 }
 
-/* List the operations that depend on each operation. */
+/* List the operations that depend on each operation: count, sum and distribute (base/firsts.h). */
 static void link_successors(ms_replay *replay) {
     const ms_dag *dag = replay->dag;
     int32_t *first = replay->next.first;
@@ -121,6 +133,8 @@ static void link_successors(ms_replay *replay) {
     ms_firsts_rewind(first, dag->op_count);
 }
 
+/* Set a replay to its state before anything is allocated. A limit on allocations, which tests set
+ * for `scratch`, holds for the arena of the successors as well. */
 static void begin_replay(ms_replay *replay, const ms_dag *dag, bool is_alone, ms_arena *scratch) {
     *replay = (ms_replay){.dag = dag,
                           .is_alone = is_alone,
@@ -130,9 +144,9 @@ static void begin_replay(ms_replay *replay, const ms_dag *dag, bool is_alone, ms
     ms_arena_fail_after(&replay->next.arena, scratch->fail_after);
 }
 
-/* Make what changes while the graph is replayed. */
-static ms_status init_changing(ms_replay *replay, ms_arena *scratch, ms_arena *timeline,
-                               ms_diag *diag) {
+/* Prepare what every replay needs for itself: timeline, starts, queue and account. timeline: arena
+ * of the timeline. Returns MS_OK; MS_E_NOMEM (reported). */
+static ms_status init_own(ms_replay *replay, ms_arena *scratch, ms_arena *timeline, ms_diag *diag) {
     if (!alloc_timeline(replay, timeline) || !alloc_replay(replay, scratch) ||
         !alloc_account(replay, scratch)) {
         return ms_engine_no_memory(diag);
@@ -148,7 +162,7 @@ static ms_status init_changing(ms_replay *replay, ms_arena *scratch, ms_arena *t
 ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidelity,
                          ms_arena *scratch, ms_arena *timeline, ms_diag *diag) {
     begin_replay(replay, dag, fidelity == MS_FIDELITY_ANALYTIC, scratch);
-    if (!alloc_lasting(replay, scratch)) {
+    if (!alloc_borrowable(replay, scratch)) {
         return ms_engine_no_memory(diag);
     }
     for (int32_t i = 0; i < dag->work_count; i++) {
@@ -156,7 +170,7 @@ ms_status ms_replay_init(ms_replay *replay, const ms_dag *dag, ms_fidelity fidel
             ms_dag_work_time_s(dag, &dag->works[i], replay->is_alone, &replay->work_transfer_s[i]);
     }
     link_successors(replay);
-    return init_changing(replay, scratch, timeline, diag);
+    return init_own(replay, scratch, timeline, diag);
 }
 
 ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_arena *scratch,
@@ -167,11 +181,12 @@ ms_status ms_replay_init_again(ms_replay *replay, const ms_replay *other, ms_are
     replay->next.first = other->next.first;
     replay->next.of = other->next.of;
     replay->contention = other->contention;
-    return init_changing(replay, scratch, scratch, diag);
+    return init_own(replay, scratch, scratch, diag);
 }
 
-/* By how much an operation starts late: that of a rank the same for every microbatch, of all others
- * another one. */
+/* Delay of the start of `op` in a perturbed run [s]: a random share, up to perturbation.share, of
+ * its time. The share depends on the first stream and the work only, so that it is the same in
+ * every microbatch, but differs between ranks. */
 static double perturbation_s(const ms_replay *replay, int32_t op) {
     const ms_dag *dag = replay->dag;
     ms_random random = {(uint64_t)dag->member_stream[dag->member_first[op]] << 32 |
@@ -180,8 +195,9 @@ static double perturbation_s(const ms_replay *replay, int32_t op) {
     return replay->perturbation.share * share * replay->work_time_s[dag->ops[op].work];
 }
 
-/* Queue the start of `op`, whose dependencies and stream predecessors have all ended; its hosts may
- * have yet to launch it. */
+/* Queue the start of `op`, whose dependencies and stream predecessors have all ended. The start
+ * moves to the launch by its hosts, if that is later, and by the perturbation. A perturbed
+ * operation that would start after until_s is dropped, which ends the run. */
 static void queue_start(ms_replay *replay, int32_t op) {
     ms_start *start = &replay->starts[op];
     if (replay->host.launches != NULL) {
@@ -194,8 +210,8 @@ static void queue_start(ms_replay *replay, int32_t op) {
         }
     }
     ms_event event = {.time_s = start->time_s, .op = op};
-    /* A computation that starts now needs no place in the queue: what else happens at this instant
-     * finds all of it left, whether before or after. */
+    /* A computation that starts now needs no place in the queue. Other events of this instant may
+     * change its slow-down, but as no time has passed, all of it is left whatever their order. */
     if (replay->has_slowdown && start->time_s <= replay->now_s &&
         ms_dag_is_compute(replay->dag, op)) {
         replay->timeline.timers++;
@@ -213,9 +229,9 @@ void ms_replay_start(ms_replay *replay) {
     }
 }
 
-/* Whether `a` comes first of two operations that end together: the one of the lower role, of the
- * same role the one that began earlier, as it covers more of the time before. The rest differ in
- * nothing that figures show. */
+/* Whether `a` rather than `b` is the cause of a start, if both end together: the operation of the
+ * lower role (ms_dag_role); of equal roles the one that began earlier, as it covers more of the
+ * wait; then the lower index, which no figure depends on. */
 static bool is_first_cause(const ms_replay *replay, int32_t a, int32_t b) {
     uint64_t role_a = ms_dag_role(replay->dag, a);
     uint64_t role_b = ms_dag_role(replay->dag, b);
@@ -228,9 +244,11 @@ static bool is_first_cause(const ms_replay *replay, int32_t a, int32_t b) {
     return start_a_s < start_b_s - together_s || (start_a_s <= start_b_s + together_s && a < b);
 }
 
-/* `op` may not start before `time_s`, when `before` releases it. Of those that release it together,
- * as far as rounding and SimGrid's clock can tell, one is its cause by what it is: else the cause,
- * and what the wait counts as, would depend on how a simulation adds up, folded or not. */
+/* Let operation `before` release `op` at `time_s`: `op` starts no earlier, and if nothing else
+ * holds it back, its start is queued. The operation that releases last is the cause of the start.
+ * If several release it together, as far as rounding and SimGrid's clock can tell, is_first_cause
+ * chooses: otherwise the cause, and the category of the wait, would depend on rounding, which
+ * differs between folded and unfolded runs. */
 static inline void release(ms_replay *replay, int32_t op, int32_t before, double time_s) {
     ms_start *start = &replay->starts[op];
     double later_s = time_s - start->time_s;
@@ -245,6 +263,7 @@ static inline void release(ms_replay *replay, int32_t op, int32_t before, double
     }
 }
 
+/* Let `op` release the next operation on each of its streams at `time_s`. */
 static void release_streams(ms_replay *replay, int32_t op, double time_s) {
     const ms_dag *dag = replay->dag;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
@@ -254,13 +273,15 @@ static void release_streams(ms_replay *replay, int32_t op, double time_s) {
     }
 }
 
+/* Let `op` release the operations that depend on it at `time_s`. */
 static void release_dependents(ms_replay *replay, int32_t op, double time_s) {
     for (int32_t i = replay->next.first[op]; i < replay->next.first[op + 1]; i++) {
         release(replay, replay->next.of[i], op, time_s);
     }
 }
 
-static void note_end(ms_replay *replay, int32_t op, double end_s) {
+/* Enter the end of `op` in the timeline. */
+static void record_end(ms_replay *replay, int32_t op, double end_s) {
     replay->timeline.end_s[op] = end_s;
     replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
     if ((++replay->settled & PROGRESS_MASK) == 0) {
@@ -270,18 +291,21 @@ static void note_end(ms_replay *replay, int32_t op, double end_s) {
 
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
     const ms_dag_work *work = &replay->dag->works[replay->dag->ops[op].work];
-    note_end(replay, op, end_s);
+    record_end(replay, op, end_s);
     if (replay->has_slowdown && ms_slowdown_concerns(replay->dag, work)) {
         ms_event_queue_add(&replay->queue, (ms_event){.time_s = end_s, .op = op});
         if (!work->is_pipelined) {
-            return; /* the event of its end releases the rest, most of which then starts at once */
+            /* the event of its end releases all others, when the slow-down has changed: most of
+             * them then start at once (queue_start) */
+            return;
         }
     }
     release_streams(replay, op, work->is_pipelined ? transfer_s : end_s);
     release_dependents(replay, op, end_s);
 }
 
-/* Write down the transfers of an operation whose flows run alone on their links. */
+/* Record the transfers of a communication whose flows all take their known time alone, phase after
+ * phase from its start on. */
 static void record_alone(ms_replay *replay, ms_event start) {
     const ms_dag *dag = replay->dag;
     const ms_dag_work *work = &dag->works[dag->ops[start.op].work];
@@ -302,7 +326,8 @@ static void record_alone(ms_replay *replay, ms_event start) {
     }
 }
 
-/* What happens when the time of a start has come. */
+/* Start an operation: hand it to the engine if transfers of its work are contended; otherwise its
+ * end is known, and it is settled. */
 static void start_op(ms_replay *replay, ms_event start) {
     int32_t work = replay->dag->ops[start.op].work;
     if (replay->is_contended != NULL && replay->is_contended[work]) {
@@ -318,8 +343,11 @@ static void start_op(ms_replay *replay, ms_event start) {
                      start.time_s + replay->work_time_s[work]);
 }
 
-/* What happens where communication slows computations down. */
-static void happen_beside(ms_replay *replay, ms_event event) {
+/* Handle an event of a run in which communication slows computations down. The event of a
+ * computation is its end if the computation is under way, else its start. The event of a
+ * communication is its end if that is known (settled before), else its start. A pipelined
+ * communication has released others when it was settled. */
+static void handle_with_slowdown(ms_replay *replay, ms_event event) {
     const ms_dag_work *work = &replay->dag->works[replay->dag->ops[event.op].work];
     if (!work->is_communication) {
         if (ms_slowdown_is_running(&replay->slowdown, event.op)) {
@@ -330,14 +358,14 @@ static void happen_beside(ms_replay *replay, ms_event event) {
             ms_slowdown_begin(&replay->slowdown, event);
         }
     } else if (replay->timeline.end_s[event.op] >= 0.0) {
-        ms_slowdown_communicate(&replay->slowdown, event, -1);
+        ms_slowdown_communicate(&replay->slowdown, event, -1); /* its end */
         if (!work->is_pipelined) {
             release_streams(replay, event.op, event.time_s);
             release_dependents(replay, event.op, event.time_s);
         }
     } else {
         if (ms_slowdown_concerns(replay->dag, work)) {
-            ms_slowdown_communicate(&replay->slowdown, event, 1);
+            ms_slowdown_communicate(&replay->slowdown, event, 1); /* its start */
         }
         start_op(replay, event);
     }
@@ -351,7 +379,7 @@ void ms_replay_drain(ms_replay *replay) {
         ms_event event = ms_event_queue_take(&replay->queue);
         replay->now_s = event.time_s;
         if (replay->has_slowdown) {
-            happen_beside(replay, event);
+            handle_with_slowdown(replay, event);
         } else {
             start_op(replay, event);
         }

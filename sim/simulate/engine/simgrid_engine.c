@@ -1,5 +1,9 @@
-/* The engine of flows: operations with contended transfers, on top of the replay. Those that have
- * to share links are SimGrid's (handover.h), or our own (maxmin.h) when that is asked for. */
+/* The engine of flows: runs operations whose transfers are contended, on top of the replay
+ * (replay.h). The flows of such an operation are started phase by phase in a max-min simulation
+ * (maxmin.h), which keeps the clock; flows that have to share links are handed over to SimGrid
+ * (handover.h), or are shared by meshsim's own solver when that is asked for. The event queue of
+ * the replay and the clock wake each other: the queue runs ahead where no flow can change its
+ * events, and else waits for a wake-up. */
 #include "simulate/engine/bridge.h"
 #include "simulate/engine/contention.h"
 #include "simulate/engine/demand.h"
@@ -11,26 +15,28 @@
 
 #include <math.h>
 
-/* Token of a wake-up that is for the queue; the others are streams. */
+/* Token of the wake-up at which the event queue goes on; the other tokens are streams, whose next
+ * phase starts. */
 enum { LOOK = MS_MAXMIN_LOOK };
 
-/* The operation that holds a stream and has contended transfers. */
+/* An operation with contended transfers that is under way on a stream. */
 typedef struct active_op {
-    double phase_s; /* when its phase begins */
+    double phase_s; /* when its current phase begins */
     double flows_s; /* latest end of a flow of the phase so far */
     int32_t op;
-    int32_t phase; /* index into ms_dag_network.phases */
+    int32_t phase; /* current phase, index into ms_dag_network.phases */
     int32_t left;  /* contended flows of the phase that have not ended */
 } active_op;
 
+/* The state of a run. */
 typedef struct flow_run {
     ms_replay *replay;
     const ms_contention *contention;
     active_op *active;   /* [stream_count] by the operation's lowest stream */
     ms_maxmin transfers; /* contended flows, and the clock */
-    int32_t live;        /* contended flows under way */
-    int32_t under_way;   /* operations with contended flows, begun and not settled */
-    double look_s;       /* when the clock wakes the queue next; INFINITY: not set */
+    int32_t live;        /* number of contended flows under way */
+    int32_t under_way;   /* number of operations with contended flows, begun and not settled */
+    double look_s;       /* date of the pending wake-up LOOK; INFINITY: none */
     ms_status status;    /* first failure */
 } flow_run;
 
@@ -42,6 +48,8 @@ static void wake_at(flow_run *run, double date_s, int32_t token) {
     ms_maxmin_wake(&run->transfers, date_s, token);
 }
 
+/* Record a transfer that starts at `start_s`; its end is set later. stream: its owner, -1: none.
+ * Returns the index of the record. */
 static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t stream) {
     ms_account *account = &run->replay->account;
     account->records[account->count] =
@@ -49,15 +57,17 @@ static int32_t add_record(flow_run *run, int32_t flow, double start_s, int32_t s
     return (int32_t)account->count++;
 }
 
-/* Where communication slows computations down, nothing may happen beside contended flows before
- * the clock has come to it: the end of a flow could still change it. */
+/* Set how far the replay may run ahead of the clock. Where communication slows computations down
+ * and contended flows are under way, it may not: the end of a flow could still move later events.
+ */
 static void set_limit(flow_run *run) {
     bool is_free = !run->replay->has_slowdown || run->under_way == 0;
     run->replay->horizon.limit_s = is_free ? INFINITY : clock_s(run);
     run->replay->horizon.quiet_s = 0.0;
 }
 
-/* Let the replay go on as far as it may, and have the clock wake it where it has to wait. */
+/* Handle the events up to the horizon of the replay, and set a wake-up at the next event after it.
+ */
 static void drain(flow_run *run) {
     ms_replay *replay = run->replay;
     ms_replay_drain(replay);
@@ -68,8 +78,8 @@ static void drain(flow_run *run) {
     }
 }
 
-/* A flow whose time is known; returns its end. */
-static double run_alone(flow_run *run, int32_t flow, double start_s) {
+/* Record a flow that is not contended, whose duration is known. Returns its end [s]. */
+static double record_known_flow(flow_run *run, int32_t flow, double start_s) {
     double end_s = start_s + ms_dag_flow_time_s(run->replay->dag, flow, false);
     if (run->replay->dag->network.flows[flow].crossing_count > 0) {
         run->replay->account.records[add_record(run, flow, start_s, -1)].end_s = end_s;
@@ -78,6 +88,7 @@ static double run_alone(flow_run *run, int32_t flow, double start_s) {
     return end_s;
 }
 
+/* Start a contended flow of the operation on `stream`. A failure is kept in run->status. */
 static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
     const ms_contention *c = run->contention;
     active_op *active = &run->active[stream];
@@ -98,7 +109,8 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
     timeline->flows_peak = run->live > timeline->flows_peak ? run->live : timeline->flows_peak;
 }
 
-/* Start the flows of the phase that `stream` has come to; its time is now. */
+/* Start all flows of the current phase of the operation on `stream`. The clock is at the beginning
+ * of the phase if the phase has contended flows. */
 static void start_phase(flow_run *run, int32_t stream) {
     active_op *active = &run->active[stream];
     const ms_dag_phase *phase = &run->replay->dag->network.phases[active->phase];
@@ -107,11 +119,12 @@ static void start_phase(flow_run *run, int32_t stream) {
         if (run->contention->is_contended_flow[i]) {
             start_contended(run, i, stream);
         } else {
-            active->flows_s = fmax(active->flows_s, run_alone(run, i, active->phase_s));
+            active->flows_s = fmax(active->flows_s, record_known_flow(run, i, active->phase_s));
         }
     }
 }
 
+/* Whether a phase has contended flows. */
 static bool is_contended_phase(const flow_run *run, const ms_dag_phase *phase) {
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         if (run->contention->is_contended_flow[i]) {
@@ -121,7 +134,8 @@ static bool is_contended_phase(const flow_run *run, const ms_dag_phase *phase) {
     return false;
 }
 
-/* The flows of the phase have ended: its latency passes. */
+/* Move an operation to its next phase when the flows of the current one have ended: it begins after
+ * the latency. */
 static void end_phase(flow_run *run, active_op *active) {
     double latency_s = run->replay->dag->network.phases[active->phase].latency_s;
     active->phase_s = active->flows_s + latency_s;
@@ -129,7 +143,9 @@ static void end_phase(flow_run *run, active_op *active) {
     run->replay->timeline.timers += latency_s > 0.0;
 }
 
-/* Carry on with the operation on `stream` until it has to wait for the clock or is over. */
+/* Run the operation on `stream` on from its current phase. Phases without contended flows have
+ * known ends and are passed at once. At a phase with contended flows it waits for the clock, and
+ * then for the ends of the flows (on_flow). After the last phase it is settled. */
 static void advance(flow_run *run, int32_t stream) {
     const ms_dag *dag = run->replay->dag;
     active_op *active = &run->active[stream];
@@ -151,12 +167,14 @@ static void advance(flow_run *run, int32_t stream) {
     ms_replay_settle(run->replay, active->op, active->flows_s, active->phase_s);
 }
 
+/* ms_replay.begin: start an operation with contended transfers. */
 static void begin(void *context, ms_event start) {
     flow_run *run = context;
     const ms_dag *dag = run->replay->dag;
     int32_t stream = ms_demand_stream(dag, start.op);
     if (start.time_s < run->replay->horizon.quiet_s) {
-        run->transfers.clock_s = fmax(clock_s(run), start.time_s); /* nothing lies between */
+        /* no event of flows lies between the clock and this start */
+        run->transfers.clock_s = fmax(clock_s(run), start.time_s);
     }
     run->active[stream] = (active_op){.op = start.op,
                                       .phase = dag->works[dag->ops[start.op].work].phase_first,
@@ -166,6 +184,8 @@ static void begin(void *context, ms_event start) {
     advance(run, stream);
 }
 
+/* A wake-up is due: the next phase of the operation on stream `token` starts, or, for LOOK, the
+ * event queue goes on. */
 static void on_wake(void *context, int32_t token) {
     flow_run *run = context;
     if (token != LOOK) {
@@ -174,16 +194,18 @@ static void on_wake(void *context, int32_t token) {
     }
     set_limit(run);
     run->look_s = clock_s(run) >= run->look_s ? INFINITY : run->look_s;
-    /* what does not concern flows need not wake the clock for each of its dates */
+    /* up to this date events run in one go, without a wake-up for each */
     run->replay->horizon.quiet_s = ms_maxmin_quiet_until_s(&run->transfers);
     drain(run);
 }
 
+/* The flow of record `index` has ended, which may end its phase. */
 static void on_flow(void *context, int32_t index) {
     flow_run *run = context;
     set_limit(run);
-    ms_replay_drain(
-        run->replay); /* what comes before the flow's end, by less than the clock shows */
+    /* events up to the clock first: a flow's end that lies within the precision of their wake-up
+     * may be reported before that wake-up */
+    ms_replay_drain(run->replay);
     ms_flow_record *record = &run->replay->account.records[index];
     active_op *active = &run->active[record->owner];
     record->end_s = fmax(record->start_s, clock_s(run));
@@ -196,7 +218,8 @@ static void on_flow(void *context, int32_t index) {
     }
 }
 
-/* The most flows that operations can have under way: one of each stream, which is in one phase. */
+/* Upper bound of the number of contended flows at once: each stream runs one operation, which is in
+ * one phase. */
 static int64_t most_flows(const flow_run *run) {
     const ms_dag *dag = run->replay->dag;
     int64_t most = 0;
@@ -208,8 +231,8 @@ static int64_t most_flows(const flow_run *run) {
     return all < run->replay->account.capacity ? all : run->replay->account.capacity;
 }
 
-/* Have clock and links at hand.  handover: who shares links; NULL: that is done by our own.
- *  Returns MS_OK; MS_E_NOMEM. */
+/* Prepare the max-min simulation.  handover: shares links by SimGrid; NULL: meshsim's own solver
+ * shares them.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_transfers(flow_run *run, ms_handover *handover, ms_arena *scratch) {
     ms_maxmin_setup setup = {.link_bandwidths = run->contention->bandwidths,
                              .link_count = run->contention->link_count,
@@ -224,6 +247,8 @@ static ms_status init_transfers(flow_run *run, ms_handover *handover, ms_arena *
     return status == MS_OK ? ms_maxmin_init(&run->transfers, &setup, scratch) : status;
 }
 
+/* Replay the graph with contended operations handed to `begin`. Returns the first failure of a
+ * flow's start or of the max-min simulation; not reported. */
 static ms_status run_graph(flow_run *run) {
     ms_replay *replay = run->replay;
     replay->is_contended = run->contention->is_contended_work;
@@ -235,7 +260,7 @@ static ms_status run_graph(flow_run *run) {
     return run->status == MS_OK ? status : run->status;
 }
 
-/* What has not been reported yet. */
+/* Report the failures that nothing below has reported.  Returns `status`. */
 static ms_status report(ms_status status, ms_diag *diag) {
     if (status == MS_E_BUG) {
         ms_diag_error(diag, "bug: SimGrid failed: %s", ms_bridge_error());

@@ -1,5 +1,5 @@
-/* Runs SimGrid in a child process (simgrid_process.h), which writes the timeline to shared memory.
- */
+/* Runs SimGrid in a child process (simgrid_process.h). Parent and child share a block of memory, in
+ * which the child leaves the timeline, or the message of its first error. */
 #include "simulate/engine/simgrid_process.h"
 
 #include <stdio.h>
@@ -14,6 +14,7 @@ typedef struct shared_run {
     char message[2048];   /* the first fault */
 } shared_run;
 
+/* What the child process works on; the parent's memory, copied when the child is forked. */
 typedef struct child_run {
     ms_replay_work *work;
     ms_replay *replay;
@@ -21,11 +22,13 @@ typedef struct child_run {
     shared_run *shared;
 } child_run;
 
+/* Size of the shared memory for a run of `dag`: the struct and the timeline's arrays [B]. */
 static size_t shared_B(const ms_dag *dag) {
     return sizeof(shared_run) + ms_timeline_arrays_B(dag);
 }
 
-/* Copy a timeline into another one, which keeps its own arrays. */
+/* Copy the timeline `from` to `to`. The contents of the arrays are copied, too, into the arrays of
+ * `to`, which stay where they are. Both timelines have their arrays in one block. */
 static void copy_timeline(const ms_dag *dag, const ms_timeline *from, ms_timeline *to) {
     void *block = to->start_s;
     memcpy(block, from->start_s, ms_timeline_arrays_B(dag));
@@ -33,7 +36,9 @@ static void copy_timeline(const ms_dag *dag, const ms_timeline *from, ms_timelin
     ms_timeline_set_arrays(to, dag, block);
 }
 
-/* Keep the first message, without what ms_diag_error begins it with and without its end. */
+/* Receiver of the child's messages (ms_diag): keeps the text of the first one, without the prefix
+ * that ms_diag_error puts in front and without the newline, as the parent reports the text
+ * again. */
 static void keep_message(void *context, const char *text) {
     static const char HEAD[] = "meshsim: error: ";
     shared_run *shared = context;
@@ -44,6 +49,7 @@ static void keep_message(void *context, const char *text) {
     }
 }
 
+/* The child's work (ms_child_work): run, and copy the timeline to the shared memory. */
 static ms_status run_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     child_run *run = context;
     ms_diag diag;
@@ -52,7 +58,7 @@ static ms_status run_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     if (status == MS_OK) {
         copy_timeline(run->replay->dag, &run->replay->timeline, &run->shared->timeline);
     }
-    cause_out[0] = '\0'; /* the message says it */
+    cause_out[0] = '\0'; /* shared->message has the cause */
     return status;
 }
 

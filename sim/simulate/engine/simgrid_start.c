@@ -1,13 +1,14 @@
-/* What every run on SimGrid begins with; see simgrid_start.h. */
+/* Starts SimGrid for a run and chooses the precision of its clock; see simgrid_start.h. */
 #include "simulate/engine/simgrid_start.h"
 
 #include <math.h>
 #include <signal.h>
 
-/* What SimGrid may take for simultaneous: 1e-12 s, but no less than the last bit of its clock at
- * the end of the run (2^-52 of it). When the clock overshoots an event by a bit and the event does
- * not count as simultaneous, SimGrid loses it. The end is not known; it is taken to be at most 32
- * times what the busiest stream needs, or 4,096 s. */
+/* How close events may be for SimGrid to treat them as simultaneous: 1e-12 s, but no less than the
+ * last bit of its clock at the end of the run (2^-52 of it). When the clock overshoots an event by
+ * a bit and the event does not count as simultaneous, SimGrid loses it. The end of the run is not
+ * known yet; it is taken to be at most 32 times what the busiest stream needs, or 4,096 s. Hence
+ * ldexp(busiest_s, 5 - 52). */
 ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch,
                                       double *precision_s_out) {
     const ms_dag *dag = replay->dag;
@@ -29,7 +30,8 @@ ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch
     return MS_OK;
 }
 
-/* SimGrid's own handler of interrupts is taken out again. */
+/* SimGrid installs a handler of interrupts (SIGINT) when it starts; the process's own is restored.
+ */
 ms_status ms_simgrid_start(const ms_bridge_setup *setup, ms_diag *diag) {
     struct sigaction handler;
     ms_status status = ms_bridge_load();

@@ -1,4 +1,6 @@
-/* Computations that communication on their rank slows down; see slowdown.h. */
+/* Computations that communication on their rank slows down (slowdown.h). Each rank has a factor,
+ * the largest of the communications that run on it now. When it changes, the computations under way
+ * on the rank get another end, which moves in the event queue of the replay. */
 #include "simulate/engine/slowdown.h"
 
 #include <math.h>
@@ -9,16 +11,17 @@ bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work) {
     return work->is_communication && dag->network.compute_slowdown[work->coll] > 1.0;
 }
 
-static void list_streams(ms_slowdown *s) {
-    const ms_dag *dag = s->dag;
+/* List the streams of each rank (base/firsts.h). */
+static void list_streams(ms_slowdown *slowdown) {
+    const ms_dag *dag = slowdown->dag;
     for (int32_t i = 0; i < dag->stream_count; i++) {
-        s->stream_first[dag->streams[i].rank + 1]++;
+        slowdown->stream_first[dag->streams[i].rank + 1]++;
     }
-    ms_firsts_make(s->stream_first, dag->rank_count);
+    ms_firsts_make(slowdown->stream_first, dag->rank_count);
     for (int32_t i = 0; i < dag->stream_count; i++) {
-        s->streams[s->stream_first[dag->streams[i].rank]++] = i;
+        slowdown->streams[slowdown->stream_first[dag->streams[i].rank]++] = i;
     }
-    ms_firsts_rewind(s->stream_first, dag->rank_count);
+    ms_firsts_rewind(slowdown->stream_first, dag->rank_count);
 }
 
 ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_queue *queue,
@@ -47,6 +50,7 @@ ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_qu
     return MS_OK;
 }
 
+/* The stream of the first member of an operation, which identifies a computation under way. */
 static int32_t first_stream(const ms_dag *dag, int32_t op) {
     return dag->member_stream[dag->member_first[op]];
 }
@@ -55,13 +59,15 @@ bool ms_slowdown_is_running(const ms_slowdown *slowdown, int32_t op) {
     return slowdown->on_stream[first_stream(slowdown->dag, op)] == op;
 }
 
-/* What slows a computation down now: of several members' ranks, the slowest holds up the rest. Of a
- * piece, what it computes takes longer, and what it waits for does not. */
-static double factor_of(const ms_slowdown *s, int32_t op) {
-    const ms_dag *dag = s->dag;
+/* The factor on the time of computation `op` now: the largest over the ranks of its members, as the
+ * slowest member holds up the others. In a piece only the time in which it computes takes longer,
+ * not its waits. So the excess of the factor over 1 is scaled by the share of that time, without
+ * what communication inside the piece adds to it already. */
+static double factor_of(const ms_slowdown *slowdown, int32_t op) {
+    const ms_dag *dag = slowdown->dag;
     double factor = 1.0;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
-        factor = fmax(factor, s->factor[dag->streams[dag->member_stream[j]].rank]);
+        factor = fmax(factor, slowdown->factor[dag->streams[dag->member_stream[j]].rank]);
     }
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
     const ms_dag_piece *piece = ms_dag_piece_of(dag, work);
@@ -71,12 +77,13 @@ static double factor_of(const ms_slowdown *s, int32_t op) {
     return 1.0 + (factor - 1.0) * ((piece->compute_s - piece->slowed_s) / work->time_s);
 }
 
-/* value: `op`, or -1 when it has ended. */
-static void set_on_streams(ms_slowdown *s, int32_t op, int32_t value) {
-    const ms_dag *dag = s->dag;
+/* Enter computation `op` on all its streams when it begins (value: `op`), or remove it when it has
+ * ended (value: -1), and count the computations of their ranks. */
+static void set_on_streams(ms_slowdown *slowdown, int32_t op, int32_t value) {
+    const ms_dag *dag = slowdown->dag;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
-        s->on_stream[dag->member_stream[j]] = value;
-        s->computing[dag->streams[dag->member_stream[j]].rank] += value < 0 ? -1 : 1;
+        slowdown->on_stream[dag->member_stream[j]] = value;
+        slowdown->computing[dag->streams[dag->member_stream[j]].rank] += value < 0 ? -1 : 1;
     }
 }
 
@@ -96,51 +103,55 @@ void ms_slowdown_end(ms_slowdown *slowdown, int32_t op) {
     set_on_streams(slowdown, op, -1);
 }
 
-/* The factor on a computation may have changed at `now_s`: if so, so does its end. */
-static void adjust(ms_slowdown *s, int32_t op, double now_s) {
-    ms_running *running = &s->running[first_stream(s->dag, op)];
-    double factor = factor_of(s, op);
+/* Move the end of computation `op` if its factor has changed at `now_s`. */
+static void update_end(ms_slowdown *slowdown, int32_t op, double now_s) {
+    ms_running *running = &slowdown->running[first_stream(slowdown->dag, op)];
+    double factor = factor_of(slowdown, op);
     if (factor == running->factor) {
         return;
     }
     ms_running_change(running, now_s, factor);
-    ms_event_queue_move(s->queue, (ms_event){.time_s = ms_running_end_s(running),
-                                             .op = op,
-                                             .mover = 1 + first_stream(s->dag, op)});
+    ms_event_queue_move(slowdown->queue, (ms_event){.time_s = ms_running_end_s(running),
+                                                    .op = op,
+                                                    .mover = 1 + first_stream(slowdown->dag, op)});
 }
 
-/* The largest factor of what communicates on a rank. */
-static double largest_factor(const ms_slowdown *s, int32_t rank) {
+/* The largest factor of the communications that run on a rank now; 1 without any. */
+static double largest_factor(const ms_slowdown *slowdown, int32_t rank) {
     double factor = 1.0;
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
-        if (s->live[rank * MS_COLL_COUNT + kind] > 0) {
-            factor = fmax(factor, s->dag->network.compute_slowdown[kind]);
+        if (slowdown->live[rank * MS_COLL_COUNT + kind] > 0) {
+            factor = fmax(factor, slowdown->dag->network.compute_slowdown[kind]);
         }
     }
     return factor;
 }
 
-static void set_factor(ms_slowdown *s, int32_t rank, double factor, double now_s) {
-    s->factor[rank] = factor;
-    for (int32_t i = s->stream_first[rank]; i < s->stream_first[rank + 1] && s->computing[rank] > 0;
-         i++) {
-        if (s->on_stream[s->streams[i]] >= 0) {
-            adjust(s, s->on_stream[s->streams[i]], now_s);
+/* Set the factor of a rank at `now_s`, and move the ends of the computations under way on its
+ * streams. */
+static void set_factor(ms_slowdown *slowdown, int32_t rank, double factor, double now_s) {
+    slowdown->factor[rank] = factor;
+    for (int32_t i = slowdown->stream_first[rank];
+         i < slowdown->stream_first[rank + 1] && slowdown->computing[rank] > 0; i++) {
+        if (slowdown->on_stream[slowdown->streams[i]] >= 0) {
+            update_end(slowdown, slowdown->on_stream[slowdown->streams[i]], now_s);
         }
     }
 }
 
-/* A communication of a kind starts (change 1) or ends (change -1) on a rank. */
-static void communicate_on(ms_slowdown *s, int32_t rank, int32_t kind, int32_t change,
+/* A communication of a kind (ms_coll_kind) starts (change 1) or ends (change -1) on a rank. The
+ * factor of the rank changes if a start has a larger factor, or if the last communication with the
+ * current factor has ended. */
+static void communicate_on(ms_slowdown *slowdown, int32_t rank, int32_t kind, int32_t change,
                            double now_s) {
-    int32_t live = s->live[rank * MS_COLL_COUNT + kind] += change;
-    double own = s->dag->network.compute_slowdown[kind];
-    if (change > 0 && own > s->factor[rank]) {
-        set_factor(s, rank, own, now_s);
-    } else if (live == 0 && own == s->factor[rank]) {
-        double factor = largest_factor(s, rank);
+    int32_t live = slowdown->live[rank * MS_COLL_COUNT + kind] += change;
+    double own = slowdown->dag->network.compute_slowdown[kind];
+    if (change > 0 && own > slowdown->factor[rank]) {
+        set_factor(slowdown, rank, own, now_s);
+    } else if (live == 0 && own == slowdown->factor[rank]) {
+        double factor = largest_factor(slowdown, rank);
         if (factor != own) {
-            set_factor(s, rank, factor, now_s);
+            set_factor(slowdown, rank, factor, now_s);
         }
     }
 }

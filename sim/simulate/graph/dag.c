@@ -1,3 +1,6 @@
+/* The operation graph under construction: adders that append records to growing arrays, and
+ * ms_dag_finish, which checks all indices and computes the times of flows and pieces. The lowering
+ * (sim/simulate/lower) builds a graph once per run; engines and metrics only read the graph. */
 #include "simulate/graph/dag.h"
 
 #include "simulate/graph/pieces.h"
@@ -8,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The growing arrays of a graph under construction, as indices into ms_dag_builder.vectors. Each
+ * becomes an array of ms_dag of the same name in ms_dag_finish. STEPS becomes step_first; PIECES,
+ * PARTS and PART_WAITS become the arrays of ms_dag_pieces. */
 enum {
     RANKS,
     STREAMS,
@@ -58,7 +64,8 @@ void ms_dag_release(ms_dag *dag) {
     ms_dag_init(dag);
 }
 
-/* Room for one more record, NULL after a failure. */
+/* Append an uninitialised record to array `which` and return its address; NULL after a failure. An
+ * array is limited to INT32_MAX records, because records are named by 32-bit indices. */
 static inline void *next_record(ms_dag *dag, int which) {
     ms_vector *vector = &dag->builder.vectors[which];
     bool has_numbers = !dag->builder.failed && vector->count < INT32_MAX;
@@ -67,7 +74,7 @@ static inline void *next_record(ms_dag *dag, int which) {
     return record;
 }
 
-/* Append one record; its index, or -1. */
+/* Append a copy of `record` to array `which`. Returns the index of the copy; -1 after a failure. */
 static int32_t add(ms_dag *dag, int which, const void *record) {
     ms_vector *vector = &dag->builder.vectors[which];
     void *place = next_record(dag, which);
@@ -78,7 +85,8 @@ static int32_t add(ms_dag *dag, int which, const void *record) {
     return (int32_t)(vector->count - 1);
 }
 
-/* The same for the columns of numbers, of which a graph has tens of millions. */
+/* Append a number to array `which`, an array of int32_t. It does what `add` does, but without a
+ * memcpy of variable size: a graph may have tens of millions of numbers. */
 static inline void add_number(ms_dag *dag, int which, int32_t number) {
     int32_t *place = next_record(dag, which);
     if (place != NULL) {
@@ -86,7 +94,8 @@ static inline void add_number(ms_dag *dag, int which, int32_t number) {
     }
 }
 
-/* The newest record of a kind; NULL after a failure, and where there is none, which is one. */
+/* The newest record of array `which`; NULL after a failure. An empty array is a failure, too: the
+ * caller adds to a parent record that does not exist. */
 static void *newest(ms_dag *dag, int which) {
     const ms_vector *vector = &dag->builder.vectors[which];
     dag->builder.failed = dag->builder.failed || vector->count == 0;
@@ -200,8 +209,9 @@ void ms_dag_add_part_wait(ms_dag *dag, int32_t part) {
     }
 }
 
-/* Crossings of a work: those from *first_out up to *end_out. Phases, flows and crossings of a work
- * follow each other. */
+/* Find the crossings of a work: they are those from index *first_out to *end_out - 1 of CROSSINGS
+ * (both 0: none). They lie side by side because the phases, flows and crossings of a work are added
+ * in one go. */
 static void find_crossings(const ms_dag *dag, int32_t work, int32_t *first_out, int32_t *end_out) {
     const ms_vector *v = dag->builder.vectors;
     const ms_dag_work *w = &MS_AT(&v[WORKS], ms_dag_work, work);
@@ -219,7 +229,7 @@ static void find_crossings(const ms_dag *dag, int32_t work, int32_t *first_out, 
 
 bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b) {
     const ms_vector *crossings = &dag->builder.vectors[CROSSINGS];
-    int32_t first[2];
+    int32_t first[2]; /* of works a and b */
     int32_t end[2];
     find_crossings(dag, a, &first[0], &end[0]);
     find_crossings(dag, b, &first[1], &end[1]);
@@ -302,6 +312,7 @@ void ms_dag_add_dep(ms_dag *dag, int32_t op) {
     }
 }
 
+/* Set the read pointers and counts of the graph to the builder's arrays, which grow no more. */
 static void set_pointers(ms_dag *dag) {
     const ms_vector *v = dag->builder.vectors;
     dag->ranks = v[RANKS].data;
@@ -335,10 +346,13 @@ static void set_pointers(ms_dag *dag) {
     dag->step_count = (int32_t)v[STEPS].count - 1;
 }
 
+/* Whether a time or a number of bytes is one: not negative and finite. */
 static bool is_amount(double value) {
     return value >= 0.0 && isfinite(value);
 }
 
+/* Check the slow-downs of computations. Returns what the graph has that it must not have, as a
+ * fragment of an error message; NULL: nothing is wrong. */
 static const char *find_bad_slowdown(const ms_dag *dag) {
     for (int kind = 0; kind < MS_COLL_COUNT; kind++) {
         if (!(dag->network.compute_slowdown[kind] >= 1.0) ||
@@ -349,6 +363,7 @@ static const char *find_bad_slowdown(const ms_dag *dag) {
     return NULL;
 }
 
+/* Check works and phases; returns as find_bad_slowdown. */
 static const char *find_bad_work(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->work_count; i++) {
         const ms_dag_work *work = &dag->works[i];
@@ -377,6 +392,7 @@ static const char *find_bad_work(const ms_dag *dag) {
     return NULL;
 }
 
+/* Check flows, crossings and links; returns as find_bad_slowdown. */
 static const char *find_bad_link(const ms_dag *dag) {
     for (int32_t i = 0; i < dag->network.flow_count; i++) {
         if (!is_amount(dag->network.flows[i].bytes)) {
@@ -402,8 +418,10 @@ static const char *find_bad_link(const ms_dag *dag) {
     return NULL;
 }
 
-/* A link stands at most once among the crossings of a flow: how often it is crossed is a weight.
- * last_flow: [link_count] zeros. */
+/* Check that no flow has two crossings of one link; a flow that crosses a link several times has
+ * one crossing with a larger weight. last_flow: [link_count] zeros; 1 + the last flow seen on each
+ * link.
+ */
 static const char *find_repeated_link(const ms_dag *dag, int32_t *last_flow) {
     for (int32_t i = 0; i < dag->network.flow_count; i++) {
         const ms_dag_flow *flow = &dag->network.flows[i];
@@ -418,6 +436,8 @@ static const char *find_repeated_link(const ms_dag *dag, int32_t *last_flow) {
     return NULL;
 }
 
+/* Check steps, operations and dependencies; returns as find_bad_slowdown. A dependency may name a
+ * later operation. */
 static const char *find_bad_op(const ms_dag *dag) {
     if (dag->step_first[0] != 0) {
         return "an operation before the first step";
@@ -438,7 +458,8 @@ static const char *find_bad_op(const ms_dag *dag) {
     return NULL;
 }
 
-/* *fault_out: what is wrong, NULL if nothing. */
+/* Check all records of a graph whose read pointers are set. *fault_out: what is wrong, as a
+ * fragment of an error message; NULL: nothing. Returns MS_OK, also with a fault; MS_E_NOMEM. */
 static ms_status check(const ms_dag *dag, const char **fault_out) {
     *fault_out = find_bad_slowdown(dag);
     *fault_out = *fault_out == NULL ? find_bad_work(dag) : *fault_out;
@@ -459,6 +480,7 @@ static ms_status check(const ms_dag *dag, const char **fault_out) {
     return status;
 }
 
+/* Whether a failure of the builder came from a lack of memory, rather than from a wrong index. */
 static bool is_out_of_memory(const ms_dag *dag) {
     bool is_out = dag->builder.stream_last.failed;
     for (size_t i = 0; i < sizeof dag->builder.vectors / sizeof dag->builder.vectors[0]; i++) {
@@ -472,6 +494,7 @@ ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
     int32_t deps = (int32_t)dag->builder.vectors[DEPS].count;
     int32_t ops = (int32_t)dag->builder.vectors[OPS].count;
     const char *fault = NULL;
+    /* each array of first indices ends with the end of its last list */
     add(dag, MEMBER_FIRST, &members);
     add(dag, DEP_FIRST, &deps);
     if (dag->builder.vectors[STEPS].count == 0) {
@@ -496,7 +519,8 @@ ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
     return MS_OK;
 }
 
-/* The operation that a member belongs to. */
+/* The operation that a member belongs to: the last one whose members begin at or before it, found
+ * by bisection of member_first. */
 static int32_t op_of_member(const ms_dag *dag, int32_t member) {
     int32_t low = 0;
     int32_t high = dag->op_count;

@@ -1,3 +1,7 @@
+/* Times of flows, phases and works when no other communication is on the links. A phase is a set of
+ * flows of one communication that start together; they share links among themselves by max-min
+ * fairness. A flow has two times. `alone`: the phase of one group has the links to itself.
+ * `loaded`: the phases of all groups that the work stands for are on the links together. */
 #include "simulate/graph/work_times.h"
 
 #include <math.h>
@@ -5,13 +9,14 @@
 #include "base/arena.h"
 #include "collective/fluid.h"
 
-/* Storage for the flows of one phase, used again for the next. */
+/* Storage for the flows of one phase, used again for every phase. */
 typedef struct phase_flows {
-    ms_fluid_flow *flows; /* [most flows of a phase] */
-    double *end_s;        /* beside them */
-    ms_fluid_use *uses;   /* [most crossings of a phase] */
+    ms_fluid_flow *flows; /* [maximum number of flows in a phase] */
+    double *end_s;        /* [as flows] when each ends [s] */
+    ms_fluid_use *uses;   /* [maximum number of crossings in a phase] */
 } phase_flows;
 
+/* The number of crossings of all flows of a phase. */
 static int32_t count_crossings(const ms_dag *dag, const ms_dag_phase *phase) {
     int32_t count = 0;
     for (int32_t f = 0; f < phase->flow_count; f++) {
@@ -20,6 +25,7 @@ static int32_t count_crossings(const ms_dag *dag, const ms_dag_phase *phase) {
     return count;
 }
 
+/* Allocate storage for the largest phase of the graph. Returns MS_OK; MS_E_NOMEM. */
 static ms_status allocate(const ms_dag *dag, ms_arena *scratch, phase_flows *all) {
     int32_t flows = 0;
     int32_t uses = 0;
@@ -35,7 +41,9 @@ static ms_status allocate(const ms_dag *dag, ms_arena *scratch, phase_flows *all
     return all->flows == NULL || all->end_s == NULL || all->uses == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Flows that start together share the links that several of them cross. */
+/* Set alone_s (is_alone) or loaded_s of all flows of a phase. A crossing weighs `own` if alone: the
+ * flow of one group; else `weight`: the flows of all groups that it stands for. An alone_s that the
+ * builder has set itself (ms_dag_set_alone) is kept. */
 static ms_status time_phase(ms_dag *dag, const ms_dag_phase *phase, bool is_alone,
                             phase_flows *all) {
     ms_fluid_use *next = all->uses;

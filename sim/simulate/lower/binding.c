@@ -1,37 +1,45 @@
-/* How much can be asked of each link at once by all ranks; why, see simulate/engine/contention.h.
- */
+/* Finds the links that can hold flows back, before ranks are folded: the maximum load that all
+ * groups of all communications can put on each link at once, derived in
+ * simulate/engine/contention.h. A stream runs one phase at a time, so it counts with its largest
+ * phase. (engine/demand.c does the same for a finished graph.) */
 #include <math.h>
 
 #include "base/number.h"
 #include "simulate/lower/refine.h"
 
-/* One entry per link. Phases and streams are numbered from 1; 0: none yet. */
+/* The load on a link. Phases and streams are numbered from 1; 0: none yet. Sums of the current
+ * phase and stream begin anew when `phase` or `stream` of the link is an older one. */
 typedef struct link_need {
     double capacity_Bps;
-    double total_Bps;  /* sum over streams of the most that a phase on them asks for */
-    double stream_Bps; /* that of the stream looked at */
-    double phase_Bps;  /* what the phase looked at asks for */
-    double total_weight, stream_weight, phase_weight; /* the same in crossings */
-    int64_t phase;                                    /* the last phase that was met on it */
-    int64_t stream;                                   /* the last stream */
-    bool is_short;                                    /* for flows of one phase */
+    double total_Bps;  /* sum over the streams so far of the largest load by one of their phases */
+    double stream_Bps; /* largest load by a phase of the current stream so far */
+    double phase_Bps;  /* load by the current phase so far */
+    double total_weight, stream_weight, phase_weight; /* the same, counted in crossings */
+    int64_t phase;                                    /* the last phase that used the link */
+    int64_t stream;                                   /* the last stream that used the link */
+    bool is_short; /* the flows of one phase alone exceed the capacity */
 } link_need;
 
+/* The state of the search. */
 typedef struct demand_finder {
     const ms_platform *platform;
-    link_need *links;
-    int64_t phase;
-    int64_t stream;
+    link_need *links; /* [platform links] */
+    int64_t phase;    /* number of the current phase */
+    int64_t stream;   /* number of the current stream */
 } demand_finder;
 
-static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps) {
-    link_need *link = &f->links[crossing->link];
-    if (link->stream != f->stream) {
-        link->stream = f->stream;
+/* Add the load of one crossing by a flow of the current phase, of rate `rate_Bps` [B/s], to its
+ * link, and raise the maximum of the stream and the total with it. A phase loads a link with at
+ * most its capacity. */
+static void add_crossing_load(demand_finder *finder, const ms_flow_link *crossing,
+                              double rate_Bps) {
+    link_need *link = &finder->links[crossing->link];
+    if (link->stream != finder->stream) {
+        link->stream = finder->stream;
         link->stream_Bps = link->stream_weight = 0.0;
     }
-    if (link->phase != f->phase) {
-        link->phase = f->phase;
+    if (link->phase != finder->phase) {
+        link->phase = finder->phase;
         link->phase_Bps = link->phase_weight = 0.0;
     }
     double asked_Bps = link->phase_Bps + rate_Bps * crossing->weight;
@@ -46,36 +54,40 @@ static void ask(demand_finder *f, const ms_flow_link *crossing, double rate_Bps)
     }
 }
 
-static void ask_for_plan(demand_finder *f, const ms_coll_plan *plan) {
+/* Add the loads of all phases of one group's plan on the current stream, each flow at the rate it
+ * has alone. A phase that repeats an earlier one adds nothing. */
+static void add_plan_load(demand_finder *finder, const ms_coll_plan *plan) {
     for (int p = 0; p < plan->phase_count; p++) {
         if (ms_coll_phase_is_again(plan, p)) {
             continue;
         }
-        f->phase++;
+        finder->phase++;
         for (int i = 0; i < plan->phases[p].count; i++) {
             const ms_flow *flow = &plan->phases[p].flows[i];
             double rate_Bps = INFINITY;
             for (int c = 0; c < flow->count; c++) {
                 const ms_flow_link *crossing = &flow->links[c];
                 rate_Bps =
-                    ms_min(rate_Bps, f->links[crossing->link].capacity_Bps / crossing->weight);
+                    ms_min(rate_Bps, finder->links[crossing->link].capacity_Bps / crossing->weight);
             }
             for (int c = 0; c < flow->count && flow->bytes > 0.0; c++) {
-                ask(f, &flow->links[c], rate_Bps);
+                add_crossing_load(finder, &flow->links[c], rate_Bps);
             }
         }
     }
 }
 
-/* The communications [first, end) of one stream, group by group: each group has such a stream. */
-static void ask_for_stream(demand_finder *f, const ms_traffic *traffic, size_t first, size_t end) {
+/* Add the loads of a stream's communications, entries `first` to before `end` of traffic->streams.
+ * Every group of such a communication has a stream of its own. */
+static void add_stream_load(demand_finder *finder, const ms_traffic *traffic, size_t first,
+                            size_t end) {
     int32_t comm = MS_AT(&traffic->streams, ms_comm_stream, first).comm;
     int groups = MS_AT(&traffic->comms, ms_step_comm, comm).groups->count;
     for (int g = 0; g < groups; g++) {
-        f->stream++;
+        finder->stream++;
         for (size_t i = first; i < end; i++) {
             comm = MS_AT(&traffic->streams, ms_comm_stream, i).comm;
-            ask_for_plan(f, &MS_AT(&traffic->comms, ms_step_comm, comm).plans[g]);
+            add_plan_load(finder, &MS_AT(&traffic->comms, ms_step_comm, comm).plans[g]);
         }
     }
 }
@@ -83,13 +95,13 @@ static void ask_for_stream(demand_finder *f, const ms_traffic *traffic, size_t f
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
                                 ms_arena *scratch, bool *can_bind_out,
                                 double *max_concurrent_flows_out) {
-    demand_finder f = {.platform = platform,
-                       .links = MS_NEW(scratch, link_need, platform->link_count)};
-    if (f.links == NULL) {
+    demand_finder finder = {.platform = platform,
+                            .links = MS_NEW(scratch, link_need, platform->link_count)};
+    if (finder.links == NULL) {
         return MS_E_NOMEM;
     }
     for (int i = 0; i < platform->link_count; i++) {
-        f.links[i].capacity_Bps = ms_platform_link(platform, i).capacity_Bps;
+        finder.links[i].capacity_Bps = ms_platform_link(platform, i).capacity_Bps;
     }
     const ms_vector *streams = &traffic->streams;
     for (size_t first = 0, end = 0; first < streams->count; first = end) {
@@ -97,10 +109,10 @@ ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *pl
                                            MS_AT(streams, ms_comm_stream, first).stream) {
             end++;
         }
-        ask_for_stream(&f, traffic, first, end);
+        add_stream_load(&finder, traffic, first, end);
     }
     for (int i = 0; i < platform->link_count; i++) {
-        const link_need *link = &f.links[i];
+        const link_need *link = &finder.links[i];
         can_bind_out[i] =
             link->is_short || link->total_Bps > link->capacity_Bps * (1.0 + MS_LINK_EXCESS);
         max_concurrent_flows_out[i] = can_bind_out[i] ? link->total_weight : 0.0;

@@ -1,4 +1,6 @@
-/* Groups that stand for each other though they differ; why, see folding.md. */
+/* Works of communications where one group stands for all groups of a pipeline rank although they
+ * differ (`--fold bounded`, folding.md): the slowest group is simulated with the load of all groups
+ * on its links, and the work has bounds of the time that any group may take. */
 #include <math.h>
 
 #include "simulate/lower/traffic.h"
@@ -7,11 +9,13 @@
 typedef struct bounded_layout {
     ms_works *w;
     const ms_step_comm *comm;
-    int slowest; /* group */
-    double longest_s;
+    int slowest;      /* the group that takes longest alone, so far */
+    double longest_s; /* its time alone [s] */
 } bounded_layout;
 
-/* Time of a phase's flows where each has the least share of its links that it can get. */
+/* Upper bound of the time of a phase's flows, without latency [s]: every flow gets only the least
+ * share of its links that max-min fairness can leave it, that is, the capacity divided by the
+ * maximum number of crossings by concurrent flows. */
 static double least_share_s(const ms_works *w, const ms_phase *phase) {
     double most_s = 0.0;
     for (int f = 0; f < phase->count; f++) {
@@ -26,19 +30,23 @@ static double least_share_s(const ms_works *w, const ms_phase *phase) {
     return most_s;
 }
 
-/* Latency behind a plan's last flow. */
+/* Latency of a plan's last phase [s], which passes after its last flow. */
 static double last_latency_s(const ms_coll_plan *plan) {
     return plan->phase_count > 0 ? plan->phases[plan->phase_count - 1].latency_s : 0.0;
 }
 
-/* Widen the bounds of a work by those of a group.  is_first: it has none yet. */
-static ms_status widen(bounded_layout *l, int group, ms_dag_bounds bounds[2]) {
-    const ms_coll_plan *plan = &l->comm->plans[group];
+/* Widen the bounds of a work so that they include group number `group`; group 0 sets them. The
+ * lower bound is the time of the fastest group alone, the upper one that of a group with the least
+ * share of its links. Both are split into the time up to the last flow's end and the last latency.
+ * Also keeps the slowest group; the tolerance keeps the first of groups that differ by rounding.
+ * Returns MS_OK; MS_E_NOMEM. */
+static ms_status widen_bounds(bounded_layout *layout, int group, ms_dag_bounds bounds[2]) {
+    const ms_coll_plan *plan = &layout->comm->plans[group];
     double alone_s = 0.0;
-    ms_status status = ms_coll_plan_time_alone(l->w->platform, plan, &alone_s);
+    ms_status status = ms_coll_plan_time_alone(layout->w->platform, plan, &alone_s);
     double shared_s = ms_coll_plan_latency_s(plan);
     for (int p = 0; p < plan->phase_count; p++) {
-        shared_s += least_share_s(l->w, &plan->phases[p]);
+        shared_s += least_share_s(layout->w, &plan->phases[p]);
     }
     double latency_s = last_latency_s(plan);
     bool is_first = group == 0;
@@ -47,56 +55,58 @@ static ms_status widen(bounded_layout *l, int group, ms_dag_bounds bounds[2]) {
     bounds[0].latency_s = is_first ? latency_s : fmin(bounds[0].latency_s, latency_s);
     bounds[1].transfer_s = fmax(bounds[1].transfer_s, fmax(alone_s, shared_s) - latency_s);
     bounds[1].latency_s = fmax(bounds[1].latency_s, latency_s);
-    if (alone_s > l->longest_s * (1.0 + 1e-12)) {
-        l->longest_s = alone_s;
-        l->slowest = group;
+    if (alone_s > layout->longest_s * (1.0 + 1e-12)) {
+        layout->longest_s = alone_s;
+        layout->slowest = group;
     }
     return status;
 }
 
-/* Count (sign 1) or forget (sign -1) what all groups' flows in one place put on each link. */
-static void load_place(const bounded_layout *l, int p, int f, int sign) {
-    for (int g = 0; g < l->comm->groups->count; g++) {
-        const ms_coll_plan *plan = &l->comm->plans[g];
+/* Add (sign 1) or subtract (sign -1) the crossings by flow `f` of phase `p` of all groups on each
+ * link. */
+static void load_place(const bounded_layout *layout, int p, int f, int sign) {
+    for (int g = 0; g < layout->comm->groups->count; g++) {
+        const ms_coll_plan *plan = &layout->comm->plans[g];
         bool has_flow = p < plan->phase_count && f < plan->phases[p].count;
         for (int c = 0; has_flow && c < plan->phases[p].flows[f].count; c++) {
             const ms_flow_link *crossing = &plan->phases[p].flows[f].links[c];
-            l->w->link_load[crossing->link].load += sign * crossing->weight;
+            layout->w->link_load[crossing->link].load += sign * crossing->weight;
         }
     }
 }
 
-/* The slowest group's flows with the load of all on its links. */
-static void add_flows(const bounded_layout *l, int p) {
-    const ms_phase *phase = &l->comm->plans[l->slowest].phases[p];
+/* Add the flows of phase `p` of the slowest group. On each link a flow has the load of the flows
+ * with the same number of all groups. */
+static void add_flows(const bounded_layout *layout, int p) {
+    const ms_phase *phase = &layout->comm->plans[layout->slowest].phases[p];
     for (int f = 0; f < phase->count; f++) {
         const ms_flow *flow = &phase->flows[f];
-        ms_works_add_flow(l->w, flow);
-        load_place(l, p, f, 1);
+        ms_works_add_flow(layout->w, flow);
+        load_place(layout, p, f, 1);
         for (int i = 0; i < flow->count; i++) {
             int link = flow->links[i].link;
-            ms_dag_add_crossing(l->w->dag, ms_works_link(l->w, link), l->w->link_load[link].load,
-                                flow->links[i].weight);
+            ms_dag_add_crossing(layout->w->dag, ms_works_link(layout->w, link),
+                                layout->w->link_load[link].load, flow->links[i].weight);
         }
-        load_place(l, p, f, -1);
+        load_place(layout, p, f, -1);
     }
 }
 
 ms_status ms_bounded_work(ms_works *w, const ms_step_comm *comm, int32_t *work_out) {
-    bounded_layout l = {.w = w, .comm = comm};
+    bounded_layout layout = {.w = w, .comm = comm};
     ms_dag_work work = {.stands_for = comm->groups->count, .is_pipelined = comm->is_pipelined};
     ms_status status = MS_OK;
     for (int g = 0; g < comm->groups->count && status == MS_OK; g++) {
-        status = widen(&l, g, work.bounds);
+        status = widen_bounds(&layout, g, work.bounds);
     }
     if (status != MS_OK) {
         return status;
     }
-    const ms_coll_plan *plan = &comm->plans[l.slowest];
+    const ms_coll_plan *plan = &comm->plans[layout.slowest];
     *work_out = ms_works_add(w, &comm->request, plan, work);
     for (int p = 0; p < plan->phase_count; p++) {
         ms_dag_add_phase(w->dag, plan->phases[p].latency_s);
-        add_flows(&l, p);
+        add_flows(&layout, p);
     }
     return *work_out < 0 ? MS_E_NOMEM : MS_OK;
 }

@@ -1,4 +1,5 @@
-/* Streams and works of communications, each made on first use. */
+/* Streams and works of communications, each made on first use and found again by its key
+ * (ms_work_key). */
 #include "simulate/lower/lowering.h"
 
 int32_t ms_stream_of(ms_lowering *l, const ms_work_key *key, int32_t destination, ms_axis axis) {
@@ -10,7 +11,8 @@ int32_t ms_stream_of(ms_lowering *l, const ms_work_key *key, int32_t destination
     return stream;
 }
 
-/* The communication of a work as it is listed in the traffic. */
+/* The communication that is listed in the traffic under the key of `comm`, with its plans; `comm`
+ * itself where nothing is listed (without folding). */
 static const ms_step_comm *listed(const ms_lowering *l, const ms_step_comm *comm) {
     int32_t index = ms_works_find(&l->works, &comm->key);
     return index < 0 ? comm : &MS_AT(&l->traffic.comms, ms_step_comm, index);

@@ -1,4 +1,6 @@
-/* Computations on the compute streams. */
+/* Lowers computations: works of segments, and their operations on the compute streams of simulated
+ * ranks. A work has one copy for each factor on the time of computations (rank-dependent speed),
+ * side by side. */
 #include "simulate/lower/lowering.h"
 
 int32_t ms_computation_add(ms_lowering *l, const ms_dag_work *work) {
@@ -49,8 +51,8 @@ int32_t ms_no_work(ms_lowering *l) {
 
 void ms_compute_lower(ms_lowering *l, int p, const ms_dag_op *op, ms_waits *ends) {
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
-        /* Simulated ranks are numbered as their compute streams were added: rank by rank, before
-         * all others. */
+        /* the number of a simulated rank is also that of its compute stream: these were added
+         * first, in the order of ranks */
         int32_t sim = p * l->ranks.simulated_per_pp + k;
         ms_dag_op own = *op;
         own.work += l->factor_of[sim];

@@ -1,5 +1,6 @@
-/* Works of communications: one for all groups of a class. See decision note folding.md beside this
- * file. */
+/* Works of folded communications: one work for all groups that a class leads (folding.md). It has
+ * the flows of one of these groups, but each crossing carries the load of all of them, and links of
+ * one class are one link. Groups that a class leads are those whose lowest member class it is. */
 #include "simulate/lower/traffic.h"
 
 #include "collective/coll_class.h"
@@ -8,28 +9,29 @@
 typedef struct work_layout {
     ms_works *w;
     const ms_step_comm *comm;
-    const int *led; /* [groups] of the communication: those that it stands for */
+    const int *led; /* [groups] the groups of the communication that the work stands for */
     int groups;
 } work_layout;
 
-/* The link that names the class of a link: itself where nothing is folded. */
+/* The link that names the class of a link; the link itself where nothing is folded. */
 static int32_t class_of(const ms_works *w, int32_t link) {
     return w->link_class == NULL ? link : w->link_class[link];
 }
 
-/* Flow `f` of phase `p` in the i-th group. */
-static const ms_flow *flow_of(const work_layout *l, int i, int p, int f) {
-    return &l->comm->plans[l->led[i]].phases[p].flows[f];
+/* Flow `f` of phase `p` in the i-th of the groups that the work stands for. */
+static const ms_flow *flow_of(const work_layout *layout, int i, int p, int f) {
+    return &layout->comm->plans[layout->led[i]].phases[p].flows[f];
 }
 
-/* Count what all groups' flows in one place put on each link, and on links of each class. */
-static void load_links(const work_layout *l, int p, int f) {
-    for (int i = 0; i < l->groups; i++) {
-        const ms_flow *flow = flow_of(l, i, p, f);
+/* Add the crossings by flow `f` of phase `p` of all groups to w->link_load: by link, and by class
+ * of links, whose sum is stored with the link that names the class. */
+static void load_links(const work_layout *layout, int p, int f) {
+    for (int i = 0; i < layout->groups; i++) {
+        const ms_flow *flow = flow_of(layout, i, p, f);
         for (int c = 0; c < flow->count; c++) {
             const ms_flow_link *crossing = &flow->links[c];
-            ms_link_load *link = &l->w->link_load[crossing->link];
-            ms_link_load *class = &l->w->link_load[class_of(l->w, crossing->link)];
+            ms_link_load *link = &layout->w->link_load[crossing->link];
+            ms_link_load *class = &layout->w->link_load[class_of(layout->w, crossing->link)];
             link->load += crossing->weight;
             class->class_load += crossing->weight;
             class->most = crossing->weight > class->most ? crossing->weight : class->most;
@@ -37,19 +39,22 @@ static void load_links(const work_layout *l, int p, int f) {
     }
 }
 
-/* One crossing for each class of links, and forget the counts. Links of a class carry the same. */
-static bool add_crossings(const work_layout *l, int p, int f) {
+/* Add one crossing to the newest flow for each class of links that flow `f` of phase `p` crosses in
+ * any group, and reset w->link_load. The crossing's weight is the load on one link of the class;
+ * all links of a class have to carry the same. Returns whether they do. */
+static bool add_crossings(const work_layout *layout, int p, int f) {
     bool is_even = true;
-    for (int i = 0; i < l->groups; i++) {
-        const ms_flow *flow = flow_of(l, i, p, f);
+    for (int i = 0; i < layout->groups; i++) {
+        const ms_flow *flow = flow_of(layout, i, p, f);
         for (int c = 0; c < flow->count; c++) {
-            ms_link_load *link = &l->w->link_load[flow->links[c].link];
-            int32_t first = class_of(l->w, flow->links[c].link);
-            ms_link_load *class = &l->w->link_load[first];
+            ms_link_load *link = &layout->w->link_load[flow->links[c].link];
+            int32_t first = class_of(layout->w, flow->links[c].link);
+            ms_link_load *class = &layout->w->link_load[first];
             if (class->class_load > 0) {
                 class->crossing_load = link->load;
-                ms_dag_add_crossing(l->w->dag, ms_works_link(l->w, first), link->load, class->most);
-                ms_dag_set_carried(l->w->dag, (double)class->class_load / l->groups);
+                ms_dag_add_crossing(layout->w->dag, ms_works_link(layout->w, first), link->load,
+                                    class->most);
+                ms_dag_set_carried(layout->w->dag, (double)class->class_load / layout->groups);
                 class->class_load = class->most = 0;
             }
             is_even = is_even && (link->load == 0 || link->load == class->crossing_load);
@@ -59,7 +64,7 @@ static bool add_crossings(const work_layout *l, int p, int f) {
     return is_even;
 }
 
-/* A plan that stands for itself. */
+/* Add the phases and flows of a plan that stands for no other group. */
 static void add_plan(ms_works *w, const ms_coll_plan *plan) {
     for (int p = 0; p < plan->phase_count; p++) {
         ms_dag_add_phase(w->dag, plan->phases[p].latency_s);
@@ -75,26 +80,29 @@ static void add_plan(ms_works *w, const ms_coll_plan *plan) {
     }
 }
 
-/* The plan of the first group, over classes of links. */
-static ms_status add_class(const work_layout *l, const ms_coll_plan *plan) {
+/* Add the phases and flows of a work that stands for several groups: those of `plan`, the plan of
+ * the first group, with crossings of classes of links. Times alone are computed from the plan's own
+ * links.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG (reported) if links of one class carry different
+ * loads. */
+static ms_status add_class(const work_layout *layout, const ms_coll_plan *plan) {
     bool is_even = true;
     for (int p = 0; p < plan->phase_count; p++) {
         const ms_phase *phase = &plan->phases[p];
-        double *alone_s = MS_NEW(l->w->arena, double, phase->count);
-        if (alone_s == NULL ||
-            ms_coll_phase_times_alone(l->w->platform, phase, l->w->arena, alone_s) != MS_OK) {
+        double *alone_s = MS_NEW(layout->w->arena, double, phase->count);
+        if (alone_s == NULL || ms_coll_phase_times_alone(layout->w->platform, phase,
+                                                         layout->w->arena, alone_s) != MS_OK) {
             return MS_E_NOMEM;
         }
-        ms_dag_add_phase(l->w->dag, phase->latency_s);
+        ms_dag_add_phase(layout->w->dag, phase->latency_s);
         for (int f = 0; f < phase->count; f++) {
-            ms_works_add_flow(l->w, &phase->flows[f]);
-            ms_dag_set_alone(l->w->dag, alone_s[f]);
-            load_links(l, p, f);
-            is_even = add_crossings(l, p, f) && is_even;
+            ms_works_add_flow(layout->w, &phase->flows[f]);
+            ms_dag_set_alone(layout->w->dag, alone_s[f]);
+            load_links(layout, p, f);
+            is_even = add_crossings(layout, p, f) && is_even;
         }
     }
     if (!is_even) {
-        ms_diag_error(l->w->diag, "bug: links of one class carry different loads");
+        ms_diag_error(layout->w->diag, "bug: links of one class carry different loads");
         return MS_E_BUG;
     }
     return MS_OK;
@@ -115,22 +123,22 @@ ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, bool 
 
 ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *work_out) {
     const ms_comm_groups *groups = comm->groups;
-    work_layout l = {.w = w,
-                     .comm = comm,
-                     .led = groups->led + groups->group_first[k],
-                     .groups = groups->group_first[k + 1] - groups->group_first[k]};
-    if (w->link_class == NULL) {
+    work_layout layout = {.w = w,
+                          .comm = comm,
+                          .led = groups->led + groups->group_first[k],
+                          .groups = groups->group_first[k + 1] - groups->group_first[k]};
+    if (w->link_class == NULL) { /* nothing is folded: each class leads one group */
         ms_coll_request request = comm->request;
-        request.gpus = groups->gpus + (size_t)l.led[0] * (size_t)request.members;
+        request.gpus = groups->gpus + (size_t)layout.led[0] * (size_t)request.members;
         return ms_works_make_alone(w, &request, comm->is_pipelined, work_out);
     }
-    const ms_coll_plan *plan = &comm->plans[l.led[0]];
-    const ms_dag_work work = {.stands_for = l.groups, .is_pipelined = comm->is_pipelined};
-    if (w->max_concurrent_flows != NULL) {
+    const ms_coll_plan *plan = &comm->plans[layout.led[0]];
+    const ms_dag_work work = {.stands_for = layout.groups, .is_pipelined = comm->is_pipelined};
+    if (w->max_concurrent_flows != NULL) { /* an inexact fold */
         return ms_bounded_work(w, comm, work_out);
     }
     *work_out = ms_works_add(w, &comm->request, plan, work);
-    return *work_out < 0 ? MS_E_NOMEM : add_class(&l, plan);
+    return *work_out < 0 ? MS_E_NOMEM : add_class(&layout, plan);
 }
 
 ms_status ms_fold_work_of_all(ms_works *w, const ms_step_comm *comm, int32_t *work_out) {
@@ -150,9 +158,9 @@ ms_status ms_fold_work_of_all(ms_works *w, const ms_step_comm *comm, int32_t *wo
     }
     ms_step_comm together = *comm;
     together.plans = class.plans;
-    const work_layout l = {
+    const work_layout layout = {
         .w = w, .comm = &together, .led = comm->groups->led, .groups = comm->groups->count};
-    const ms_dag_work work = {.stands_for = l.groups};
+    const ms_dag_work work = {.stands_for = layout.groups};
     *work_out = ms_works_add(w, &comm->request, class.plans, work);
-    return *work_out < 0 ? MS_E_NOMEM : add_class(&l, class.plans);
+    return *work_out < 0 ? MS_E_NOMEM : add_class(&layout, class.plans);
 }

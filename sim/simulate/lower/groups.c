@@ -1,7 +1,10 @@
-/* Collectives over the groups of a set of axes. */
+/* Lowers collectives over the groups of a set of axes: one operation for all groups that a class of
+ * ranks leads. `k` is a class of the ranks of pipeline rank `p` (ranks.h); the lowest class in a
+ * group leads it (traffic.h). */
 #include "simulate/lower/lowering.h"
 
-/* A stream per communicator of a rank: one for each axis and set of axes that its groups span. */
+/* The stream of a simulated rank's communicator, made on first use: each axis and set of axes that
+ * groups span has one. */
 static int32_t group_stream(ms_lowering *l, int32_t sim, const ms_group_op *c) {
     ms_work_key key = {.kind = (int32_t)ms_group_axes(c),
                        .domain = MS_DOMAIN_GROUP_STREAMS,
@@ -40,7 +43,8 @@ ms_coll_request ms_group_request(const ms_group_op *op, int members) {
                              .load_imbalance = op->load_imbalance};
 }
 
-/* The work of the collective of the groups that class `k` leads, made on first use. */
+/* The work of collective `c` in the groups that class `k` leads, made on first use.  Returns as
+ * ms_communication_make. */
 static ms_status group_work(ms_lowering *l, const ms_comm_groups *groups, int k,
                             const ms_group_op *c, int32_t *work_out) {
     int p = groups->ends[0];
@@ -55,7 +59,8 @@ static ms_status group_work(ms_lowering *l, const ms_comm_groups *groups, int k,
     return ms_communication_make(l, &key, &comm, k, work_out);
 }
 
-/* One operation of the groups that class `k` leads. */
+/* Emit one operation of collective `c` for the groups that class `k` leads: its members are the
+ * simulated ranks of all classes in these groups. */
 static void add_group_op(ms_lowering *l, const ms_comm_groups *groups, int k,
                          const ms_group_op *c) {
     int32_t index = ms_dag_add_op(l->dag, &c->op);

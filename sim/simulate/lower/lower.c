@@ -1,4 +1,6 @@
-/* From program, costs, mesh and platform to the operation graph: one step after the other. */
+/* Lowering of a job: from program, costs, mesh and platform to the operation graph. First the ranks
+ * are folded (which of them have to be simulated, folding.md), then the operations of each step are
+ * emitted (order.c, step_end.c). */
 #include "simulate/lower/lower.h"
 #include "collective/coll_class.h"
 
@@ -7,16 +9,17 @@
 #include "simulate/lower/lowering.h"
 #include "simulate/lower/refine.h"
 
-/* Room to take for operations as a share of the estimate: there are a few more members than those.
- */
+/* Memory reserved for operations, as a multiple of their estimated number: there are a few more
+ * members than operations. */
 static const double ESTIMATE_MARGIN = 1.05;
 
+/* Number of optimizer steps to lower; 0 in the job counts as 1. */
 static int step_count(const ms_job *job) {
     return job->spec.simulation.steps > 0 ? job->spec.simulation.steps : 1;
 }
 
-/* Operations that the segments of a pass make, about: at granularity `pass`, each collective among
- * replicas cuts a piece in two. */
+/* Estimated number of operations of a pass on one rank. At granularity `pass` a pass is one piece,
+ * which each collective among replicas (dp) divides in two. */
 static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
     double count = 1.0;
     if (l->job->spec.simulation.granularity != MS_GRANULARITY_PASS) {
@@ -29,7 +32,8 @@ static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
     return count;
 }
 
-/* Operations of one class of ranks in all steps, about. */
+/* Estimated number of operations in all steps on one rank of each pipeline rank, that is, of one
+ * class of ranks. The 1.0 of each action is its message. */
 static double estimate_place_ops(const ms_lowering *l) {
     const ms_program *program = &l->job->program;
     double ops = 0.0;
@@ -41,11 +45,13 @@ static double estimate_place_ops(const ms_lowering *l) {
     return ops * step_count(l->job);
 }
 
-/* Operations that the lowering will make, about. */
+/* Estimated number of operations of the graph. */
 static double estimate_ops(const ms_lowering *l) {
     return l->place_ops * l->ranks.simulated_per_pp;
 }
 
+/* Refuse a graph of more than MS_LOWER_OP_LIMIT operations.  Returns MS_OK; MS_E_INPUT (reported).
+ */
 static ms_status check_size(const ms_lowering *l, ms_diag *diag) {
     double ops = estimate_ops(l);
     if (ops <= MS_LOWER_OP_LIMIT) {
@@ -59,6 +65,7 @@ static ms_status check_size(const ms_lowering *l, ms_diag *diag) {
     return MS_E_INPUT;
 }
 
+/* Maximum number of segments in a pass, at least 1. */
 static int longest_pass(const ms_stage_costs *costs) {
     int longest = 1;
     int entries = costs->stages * (costs->slices > 1 ? costs->slices : 1);
@@ -71,7 +78,8 @@ static int longest_pass(const ms_stage_costs *costs) {
     return longest;
 }
 
-/* Number the different factors on computations of the simulated ranks. */
+/* List the different factors on computations of the simulated ranks (1: full speed), and the index
+ * of each rank's factor.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_factors(ms_lowering *l, ms_arena *arena) {
     const ms_ranks *ranks = &l->ranks;
     l->factors = MS_NEW(arena, double, ranks->simulated);
@@ -94,6 +102,8 @@ static ms_status find_factors(ms_lowering *l, ms_arena *arena) {
     return MS_OK;
 }
 
+/* Prepare the state of all parts of the lowering, once it is known which ranks are simulated.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     const ms_stage_costs *costs = &l->job->costs;
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
@@ -109,6 +119,8 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     return ms_waiting_init(&l->waiting, &l->ranks, &l->job->program, longest_pass(costs), arena);
 }
 
+/* Add the simulated ranks and their compute streams to the graph. Both are numbered `sim`:
+ * ms_compute_lower relies on this. */
 static void add_ranks(ms_lowering *l) {
     const ms_ranks *ranks = &l->ranks;
     for (int p = 0; p < ranks->pp; p++) {
@@ -120,7 +132,7 @@ static void add_ranks(ms_lowering *l) {
     }
 }
 
-/* One step, of which nothing has run. */
+/* Lower one optimizer step: its passes, then its end.  Returns MS_OK; MS_E_INPUT; MS_E_NOMEM. */
 static ms_status lower_step(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     const ms_program *program = &l->job->program;
     ms_dag_begin_step(l->dag);
@@ -129,8 +141,9 @@ static ms_status lower_step(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     return status == MS_OK ? ms_step_end_lower(l) : status;
 }
 
-/* Said before a simulation that takes SimGrid minutes, as operations alone do not show it. */
-static void tell_if_slow(const ms_lowering *l) {
+/* Print a note before a simulation that may take SimGrid minutes: its cost grows with the number of
+ * concurrent flows, and so of simulated ranks, which the number of operations does not show. */
+static void note_if_slow(const ms_lowering *l) {
     double ops = estimate_ops(l);
     if (l->job->run.solver == MS_SOLVER_MAXMIN || ms_job_is_alone(l->job) ||
         l->ranks.simulated < MS_FOLD_SLOW_RANKS || ops < MS_FOLD_SLOW_OPS) {
@@ -142,13 +155,16 @@ static void tell_if_slow(const ms_lowering *l) {
                  l->ranks.simulated, ops);
 }
 
-/* Whether it is not worth it to tell all classes apart, which is said where nobody asked for it. */
+/* Whether one rank is to stand for all of its pipeline rank, with bounds of the step time: on
+ * request, or because an exact fold would have more than MS_FOLD_OP_LIMIT operations, which is
+ * warned of. If all ranks of a pipeline rank are alike, the fold is exact anyway, and bounds are
+ * only made on request. */
 static bool is_to_be_bounded(const ms_lowering *l) {
     if (l->ranks.simulated_per_pp == 1 || l->job->run.is_bounded) {
         return l->ranks.simulated_per_pp > 1 || l->job->run.has_bounds;
     }
     if (estimate_ops(l) <= MS_FOLD_OP_LIMIT) {
-        tell_if_slow(l);
+        note_if_slow(l);
         return false;
     }
     ms_diag_warning(l->works.diag,
@@ -159,8 +175,8 @@ static bool is_to_be_bounded(const ms_lowering *l) {
     return true;
 }
 
-/* Refuse a fold in which a rank stands for ranks that compute at another speed: the bounds of
- * inexact folds do not know their speed. */
+/* Refuse an inexact fold in which a rank would stand for ranks that compute at another speed: its
+ * bounds consider communication only.  Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status check_bounds(const ms_lowering *l) {
     for (int p = 0; p < l->ranks.pp; p++) {
         const ms_factor_range factors = ms_job_compute_factors(l->job, p);
@@ -175,8 +191,8 @@ static ms_status check_bounds(const ms_lowering *l) {
     return MS_OK;
 }
 
-/* Find the links that can hold flows back, all of them asked for at once.  Arrays as of
- * ms_find_binding_links. */
+/* Find the links that can hold flows back.  can_bind, max_concurrent_flows: outputs, as for
+ * ms_find_binding_links.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *max_concurrent_flows) {
     ms_arena scratch;
     ms_arena_init(&scratch);
@@ -189,7 +205,9 @@ static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *max_
     return status;
 }
 
-/* Simulate one rank of each class that cannot be told apart; or one of each pipeline rank. */
+/* Fold the ranks: one rank of each class of ranks that behave alike is simulated; or, where
+ * is_to_be_bounded says so, one of each pipeline rank. Sets l->fold and the class of every link.
+ * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported). */
 static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     const ms_platform *platform = l->job->platform;
     int *class_of = MS_NEW(arena, int, l->ranks.per_pp);
@@ -225,10 +243,13 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     return status;
 }
 
+/* Fold the ranks and emit all steps.  l: initialised but for the fold and what depends on it.
+ * Returns as ms_lower, out of memory not reported. */
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
     l->place_ops = estimate_place_ops(l);
     ms_status status = l->job->run.no_fold ? MS_OK : fold_ranks(l, arena);
+    /* the classes of ranks are final from here on */
     status = status == MS_OK ? ms_traffic_fold(&l->traffic) : status;
     status = status == MS_OK ? check_size(l, diag) : status;
     status = status == MS_OK ? init_state(l, arena) : status;

@@ -17,38 +17,38 @@
 #include "job/spec.h"
 #include "simulate/graph/dag.h"
 
-/** Operations that `no_fold` may make at most. */
+/** Maximum number of operations of a graph. */
 #define MS_LOWER_OP_LIMIT 40000000.0
 
-/** Operations that folding exactly may make at most: beyond, one rank stands for all of its
+/** Maximum number of operations of an exact fold; beyond it, one rank stands for all ranks of its
  * pipeline rank. */
 #define MS_FOLD_OP_LIMIT 8000000.0
 
-/** Ranks from which on a run of MS_FOLD_SLOW_OPS operations is told that SimGrid takes long: its
- * cost grows with the flows that run together, about one for each rank. Measured on 4,608 ranks of
- * a torus that all differ: 390,000 operations 9.3 s of CPU time, 0.9 s with meshsim's own solver;
- * 780,000 24 s, 1.8 s. */
+/** A note warns that SimGrid may take long if at least so many ranks are simulated, with at least
+ * MS_FOLD_SLOW_OPS operations. The cost of SimGrid grows with the number of concurrent flows, about
+ * one for each rank. Measured on 4,608 ranks of a torus that all differ: 390,000 operations 9.3 s
+ * of CPU time, 0.9 s with meshsim's own solver; 780,000 operations 24 s, 1.8 s. */
 enum { MS_FOLD_SLOW_RANKS = 1024 };
 
-/** Operations from which on a run of MS_FOLD_SLOW_RANKS ranks is told that SimGrid takes long. */
+/** Number of operations for the note of MS_FOLD_SLOW_RANKS. */
 #define MS_FOLD_SLOW_OPS 250000.0
 
-/** Which ranks stand for others. */
+/** How the ranks are folded. */
 typedef struct ms_lower_fold {
-    bool is_exact; /**< simulating every rank gives the same figures, or every rank is simulated */
+    bool is_exact;   /**< the figures are those of a simulation of every rank */
     bool is_chaotic; /**< rounding errors of the folded run grow until they change figures; with
                         is_exact: every rank was simulated because of that */
-    int classes;     /**< ranks that no figure tells apart, of all pipeline ranks; without folding,
-                      * ranks
-                      */
+    int classes; /**< number of classes of ranks that behave alike, on all pipeline ranks; without
+                    folding, number of ranks */
 } ms_lower_fold;
 
 /** Lower a job.
  *  dag_out: initialised here; the caller releases it with ms_dag_release, also after a failure.
- *  *fold_out: where it is not exact, which is warned of, the slowest group of a pipeline rank
- * stands for the others. Returns MS_OK; MS_E_INPUT for a schedule that waits for itself (reported
- * with the waiting passes), too many operations or a collective that no algorithm lays out;
- * MS_E_NOMEM. O(operations + communications * ranks * links of a route). */
+ *  *fold_out: how ranks are folded. In a fold that is not exact, the slowest group of a pipeline
+ * rank stands for the others; a fold that became inexact because of its size is warned of. Returns
+ * MS_OK; MS_E_INPUT (reported) for a schedule that waits for itself (with the waiting passes), too
+ * many operations, ranks of different speeds in an inexact fold, or a collective that no algorithm
+ * lays out; MS_E_NOMEM (reported). O(operations + communications * ranks * links of a route). */
 ms_status ms_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out);
 
 /** A row of collectives of one kind. */

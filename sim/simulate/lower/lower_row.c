@@ -1,6 +1,9 @@
-/* A row of collectives on an idle platform, for studies without a workload. */
+/* Lowers a row of collectives, one after the other on an idle platform, for studies of collectives
+ * without a workload. */
 #include "simulate/lower/works.h"
 
+/* Add one rank with one communicator, and on it the collectives of the row, among GPUs 0 to members
+ * - 1.  Returns MS_OK; as ms_works_make_alone. */
 static ms_status lower_row(ms_works *w, const ms_collective_row *row) {
     int *gpus = MS_NEW(w->arena, int, row->members);
     if (gpus == NULL) {

@@ -1,4 +1,5 @@
-/* Messages from a stage to its neighbour on another rank. */
+/* Lowers messages: activations and gradients that a stage sends to its neighbour stage on another
+ * pipeline rank, one message for each simulated rank. */
 #include "simulate/lower/lowering.h"
 
 /* The stream of messages from one simulated rank to another in one direction of the pipeline. */
@@ -13,13 +14,15 @@ static int32_t message_stream(ms_lowering *l, int32_t source, int32_t destinatio
 
 /* Messages from all simulated ranks of a pipeline rank to those of another. */
 typedef struct message {
-    ms_pair_op pair; /* sender and receiver */
+    ms_pair_op pair; /* sending and receiving pipeline rank, and size */
     bool is_forward;
-    ms_dag_op op;
-    ms_waits *arrived; /* [k] lists that each is added to */
+    ms_dag_op op;      /* labels of the operations */
+    ms_waits *arrived; /* [k] lists of arrivals at the receiver, to which each message is added */
 } message;
 
-/* Emit the message of the ranks at place `k`; what the sender does next does not wait for it. */
+/* Emit the message from the sender's to the receiver's simulated rank of class `k`. It starts when
+ * the sender's operations so far have ended; later operations of the sender do not wait for it.
+ * Returns as ms_pair_work. */
 static ms_status add_message(ms_lowering *l, message *m, int k) {
     int32_t source = m->pair.ends[0] * l->ranks.simulated_per_pp + k;
     int32_t destination = m->pair.ends[1] * l->ranks.simulated_per_pp + k;
@@ -47,7 +50,7 @@ ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage,
     m.op.layer = -1;
     ms_status status = MS_OK;
     for (int k = 0; k < l->ranks.simulated_per_pp && status == MS_OK; k++) {
-        if (m.pair.ends[1] == p) {
+        if (m.pair.ends[1] == p) { /* both stages on one rank: no message */
             ms_waits_merge(&l->waiting.pool, &m.arrived[k], &ms_next(l, p)[k]);
         } else {
             status = add_message(l, &m, k);
@@ -56,8 +59,8 @@ ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage,
     return status;
 }
 
-/* Lists of the arrivals of the messages of `count` actions: [messages], [k] each.  Returns how
- * many. */
+/* Find the arrivals of the messages of `count` actions.  messages_out: for each message [k] lists.
+ * Returns the number of messages: actions without a receiver have none. */
 static int list_messages(const ms_lowering *l, const ms_action *actions, int count,
                          const ms_waits *messages_out[2]) {
     int messages = 0;
@@ -75,7 +78,9 @@ void ms_barrier_lower(ms_lowering *l, int p, const ms_action *actions, int count
     const ms_waits *arrived[2];
     ms_waits *next = ms_next(l, p);
     int messages = list_messages(l, actions, count, arrived);
-    if (messages == 1) { /* what the rank waited for until now ended before its message began */
+    if (messages == 1) {
+        /* the message began after everything that the rank has waited for, so waiting for it is
+         * enough */
         ms_lists_clear(&l->waiting, next, (size_t)l->waiting.count);
     }
     for (int i = 0; i < messages; i++) {
@@ -83,7 +88,7 @@ void ms_barrier_lower(ms_lowering *l, int p, const ms_action *actions, int count
             ms_waits_merge(&l->waiting.pool, &next[k], &arrived[i][k]);
         }
     }
-    if (messages > 1) { /* a computation without time waits for both */
+    if (messages > 1) { /* a computation that takes no time waits for both */
         ms_dag_op op = MS_NO_LABELS;
         op.kind = (uint8_t)ms_op_kind_of_pass((ms_pass)actions[count - 1].pass);
         op.work = ms_no_work(l);

@@ -1,8 +1,8 @@
-/* Emits passes in the schedule's order of readiness, so the graph comes out topologically sorted.
- */
+/* Lowers the passes of a step in the schedule's order of readiness: every pass comes after the
+ * passes whose results it needs, so the graph is topologically sorted. */
 #include "simulate/lower/lowering.h"
 
-/* Gather the stages that a pipeline rank unshards before what comes next in its list. */
+/* Emit the collectives that gather parameters (unshards) before a stop's actions. */
 static ms_status unshard_stages(ms_lowering *l, const ms_program_stop *stop) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < stop->move_count && status == MS_OK; i++) {
@@ -13,6 +13,8 @@ static ms_status unshard_stages(ms_lowering *l, const ms_program_stop *stop) {
     return status;
 }
 
+/* Lower one stop of a rank's list: its unshards, then a pass or an overlapped pair; width 0 has no
+ * passes. */
 static ms_status lower_stop(ms_lowering *l, const ms_program_stop *stop) {
     ms_status status = unshard_stages(l, stop);
     if (status != MS_OK || stop->width == 0) {

@@ -1,9 +1,10 @@
-/* An overlapped pair: a forward and a backward pass whose segments take turns, so that the one
- * computes while collectives of the other are under way. */
+/* Lowers overlapped pairs: a forward and a backward pass of one rank whose segments take turns, so
+ * that one pass computes while collectives of the other are under way (pairs.md). */
 #include "simulate/lower/passes.h"
 
-/* Make the end of both passes what the rank waits for next: the later computation, since the
- * compute stream runs in order, or a computation that takes no time and waits for both. */
+/* Let the rank's next operation wait for the ends of both passes. If both end with a computation,
+ * the later one is enough, since the compute stream runs in order. If either ends with a
+ * collective, a computation that takes no time waits for both, and stands for both ends. */
 static void join_ends(ms_lowering *l, ms_pass_state states[2]) {
     int p = states[0].p;
     ms_waits *next = ms_next(l, p);
@@ -23,7 +24,9 @@ static void join_ends(ms_lowering *l, ms_pass_state states[2]) {
     }
 }
 
-/* Lower both passes: each goes on where it stood, up to its next collective, then the other. */
+/* Lower the two passes in turns. Each turn lowers one pass from where its last turn ended up to and
+ * including its next collective, so that the other pass computes while that collective is under
+ * way. */
 static ms_status take_turns(ms_lowering *l, ms_pass_state states[2]) {
     ms_status status = MS_OK;
     while (status == MS_OK && (!states[0].is_done || !states[1].is_done)) {
@@ -37,6 +40,7 @@ static ms_status take_turns(ms_lowering *l, ms_pass_state states[2]) {
 ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair) {
     ms_pass_state states[2];
     ms_pass_begin_pair(l, p, pair, states);
+    /* both passes wait for the rank's previous operations, each with a list of its own */
     for (int k = 0; k < l->waiting.count; k++) {
         ms_waits_merge(&l->waiting.pool, &states[0].next[k], &ms_next(l, p)[k]);
         ms_waits_merge(&l->waiting.pool, &states[1].next[k], &ms_next(l, p)[k]);

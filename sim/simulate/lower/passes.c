@@ -1,12 +1,19 @@
-/* Passes: their segments, what each waits for, and overlapped pairs' turns. */
+/* Lowers passes: emits the operations of a pass's segments on all simulated ranks of a pipeline
+ * rank, each with the operations that it waits for, and the message to the next stage. `p` is a
+ * pipeline rank, `k` a class of its ranks (one is simulated of each), `sim` the number of a
+ * simulated rank, which is also that of its compute stream. The lists of operations to wait for are
+ * those of waits.h. */
 #include "simulate/lower/passes.h"
 
-/* Lists of what waits for one of the pass's asynchronous segments: [k]. */
+/* The ends of an asynchronous segment of the pass on each rank: [k] lists, empty until it is
+ * lowered. Whatever waits for the segment waits for these. */
 static ms_waits *ended(const ms_lowering *l, const ms_pass_state *state, int segment) {
     return state->ended + (size_t)segment * (size_t)l->waiting.count;
 }
 
-/* What a pass waits for besides its rank's own order: [k], or NULL. */
+/* The inputs that a pass waits for beside the order of its rank: [k] lists of arrivals from the
+ * neighbour stage; for the backward pass of the last stage, from its own forward pass. NULL: it has
+ * none. */
 static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
     bool is_first = !ms_program_has_previous(&l->job->program, action->stage);
     if (action->pass == MS_PASS_W || (action->pass == MS_PASS_F && is_first)) {
@@ -15,12 +22,12 @@ static ms_waits *inputs_of(const ms_lowering *l, const ms_action *action) {
     return ms_arrived(l, action->pass != MS_PASS_F, action->stage, action->mb);
 }
 
-/* Whether the rank's host waits for its GPU before a pass that runs alone. */
+/* Whether the rank's host waits for its GPU before a pass that is not in an overlapped pair. */
 static bool synchronises(const ms_lowering *l, const ms_action *action) {
     return ms_host_waits(&l->job->host, (ms_pass)action->pass, l->ranks.pp > 1);
 }
 
-/* A pass of which nothing has been lowered. */
+/* The state of a pass of which nothing has been lowered. */
 static ms_pass_state begin_pass(const ms_lowering *l, int p, const ms_action *action) {
     return (ms_pass_state){.p = p,
                            .action = action,
@@ -45,7 +52,8 @@ void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
     }
 }
 
-/* Whether a segment runs on the microbatch at hand. */
+/* Whether a segment that runs on microbatches `when` runs in this action: always, in the first or
+ * last action of its stage and kind of pass in the step, or at the end of a round. */
 static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
     if (when == MS_WHEN_ROUND) {
         return ms_action_closes_round(&l->job->program, action);
@@ -55,7 +63,7 @@ static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when
     return when == MS_WHEN_ALWAYS || runs == (is_first ? 0 : l->job->program.mb_count - 1);
 }
 
-/* Which segments run on the microbatch at hand besides those that always do: 1 << ms_when. */
+/* The set of 1 << ms_when of the conditional segments of `plan` that run in this action. */
 static unsigned whens_now(const ms_lowering *l, const ms_action *action, const ms_pass_plan *plan) {
     unsigned whens = 0;
     for (int when = MS_WHEN_FIRST; when <= MS_WHEN_ROUND; when++) {
@@ -65,8 +73,8 @@ static unsigned whens_now(const ms_lowering *l, const ms_action *action, const m
     return whens;
 }
 
-/* Labels of an operation of a pass. */
-static ms_dag_op label(const ms_lowering *l, const ms_action *action, int layer) {
+/* The labels of an operation of an action's pass; the work is set later. */
+static ms_dag_op labels_of(const ms_lowering *l, const ms_action *action, int layer) {
     return (ms_dag_op){.mb = action->mb,
                        .stage = action->stage,
                        .chunk = (int16_t)l->job->program.stage_chunk[action->stage],
@@ -74,8 +82,9 @@ static ms_dag_op label(const ms_lowering *l, const ms_action *action, int layer)
                        .kind = (uint8_t)ms_op_kind_of_pass((ms_pass)action->pass)};
 }
 
-/* Let the operation at hand wait for what the rank waits for next, and for the pass's inputs. */
-static void take_next(ms_lowering *l, ms_pass_state *state) {
+/* Let the operation that is being lowered wait for the previous operations of the pass (the list
+ * `next`, which is then empty), and the first such operation also for the pass's inputs. */
+static void wait_for_previous(ms_lowering *l, ms_pass_state *state) {
     ms_before_take(&l->waiting, state->next);
     for (int i = 0; i < 2; i++) {
         if (state->inputs[i] != NULL) {
@@ -85,9 +94,9 @@ static void take_next(ms_lowering *l, ms_pass_state *state) {
     }
 }
 
-/* Let the operation at hand wait for asynchronous segments of the pass.  waits: [count] segments.
- */
-static void merge_waits(ms_lowering *l, ms_pass_state *state, const int *waits, int count) {
+/* Let the operation that is being lowered wait for asynchronous segments of the pass.  waits:
+ * [count] segments. */
+static void wait_for_segments(ms_lowering *l, ms_pass_state *state, const int *waits, int count) {
     for (int i = 0; i < count; i++) {
         ms_before_merge(&l->waiting, ended(l, state, waits[i]));
         state->is_awaited[waits[i]] = true;
@@ -95,43 +104,50 @@ static void merge_waits(ms_lowering *l, ms_pass_state *state, const int *waits, 
     }
 }
 
+/* Emit a computation of a pass on all ranks; it also waits for the parameters of its stage. */
 static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                           const ms_dag_op *op) {
-    take_next(l, state);
-    merge_waits(l, state, segment->waits, segment->wait_count);
+    wait_for_previous(l, state);
+    wait_for_segments(l, state, segment->waits, segment->wait_count);
     ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
     ms_compute_lower(l, state->p, op, state->next);
 }
 
+/* Emit a collective of a pass in all its groups. A blocking one waits for the previous operations
+ * and is what the next ones wait for. An asynchronous one waits for the same operations, but leaves
+ * the list `next` as it is, and its end goes to its own list.  op: labels of the pass.  Returns
+ * MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                                   const ms_dag_op *op) {
-    ms_group_op c = ms_group_op_of(segment);
-    c.op.mb = op->mb;
-    c.op.stage = op->stage;
-    c.op.chunk = op->chunk;
-    c.op.layer = op->layer;
-    c.ends = segment->is_async ? ended(l, state, state->segment) : state->next;
-    if (!ms_group_runs(l, state->p, &c)) {
+    ms_group_op collective = ms_group_op_of(segment);
+    collective.op.mb = op->mb;
+    collective.op.stage = op->stage;
+    collective.op.chunk = op->chunk;
+    collective.op.layer = op->layer;
+    collective.ends = segment->is_async ? ended(l, state, state->segment) : state->next;
+    if (!ms_group_runs(l, state->p, &collective)) {
         return MS_OK;
     }
     if (segment->is_async) {
         state->has_beside = true;
         ms_before_merge(&l->waiting, state->next);
     } else {
-        take_next(l, state);
+        wait_for_previous(l, state);
         state->is_held = true;
     }
-    merge_waits(l, state, segment->waits, segment->wait_count);
-    return ms_group_lower(l, state->p, &c);
+    wait_for_segments(l, state, segment->waits, segment->wait_count);
+    return ms_group_lower(l, state->p, &collective);
 }
 
+/* Emit the next segment of a pass, if it runs on the microbatch. The first computation after a wait
+ * of the host has a synchronising work. Returns as lower_collective. */
 static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     int index = state->plan->first + state->segment;
     const ms_segment *segment = &l->job->costs.segments[index];
     if (!runs_now(l, state->action, segment->when)) {
         return MS_OK;
     }
-    ms_dag_op op = label(l, state->action, segment->layer);
+    ms_dag_op op = labels_of(l, state->action, segment->layer);
     if (segment->is_collective) {
         return lower_collective(l, state, segment, &op);
     }
@@ -144,12 +160,13 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     return MS_OK;
 }
 
-/* Emit a piece on all simulated ranks, each set of them as one operation. */
+/* Emit a piece, one operation for each set of ranks that run it together, and go on behind its
+ * segments. */
 static void lower_piece(ms_lowering *l, ms_pass_state *state, const ms_piece_run *run) {
-    ms_dag_op op = label(l, state->action, -1);
+    ms_dag_op op = labels_of(l, state->action, -1);
     op.work = run->work;
-    take_next(l, state);
-    merge_waits(l, state, run->waits, run->wait_count);
+    wait_for_previous(l, state);
+    wait_for_segments(l, state, run->waits, run->wait_count);
     ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
     for (int set = 0; set < run->places->count; set++) {
         int32_t index = ms_dag_add_op(l->dag, &op);
@@ -165,8 +182,9 @@ static void lower_piece(ms_lowering *l, ms_pass_state *state, const ms_piece_run
     state->segment = run->end;
 }
 
-/* The piece that begins with the next segment; NULL: none. */
-static const ms_piece_run *next_piece(const ms_pass_layout *layout, int segment, int *run) {
+/* The piece that begins with segment `segment`; NULL: none.  *run: index of the first piece that
+ * may begin there, moved on between calls; segments ascend. */
+static const ms_piece_run *piece_at(const ms_pass_layout *layout, int segment, int *run) {
     while (layout != NULL && *run < layout->count && layout->runs[*run].first < segment) {
         ++*run;
     }
@@ -174,12 +192,13 @@ static const ms_piece_run *next_piece(const ms_pass_layout *layout, int segment,
     return is_here ? &layout->runs[*run] : NULL;
 }
 
-/* Lower a whole pass, what its layout says as pieces. */
+/* Lower all segments of a pass, those in pieces of `layout` as pieces.  Returns as
+ * lower_collective. */
 static ms_status run_pieces(ms_lowering *l, ms_pass_state *state, const ms_pass_layout *layout) {
     ms_status status = MS_OK;
     int run = 0;
     while (state->segment < state->plan->count && status == MS_OK) {
-        const ms_piece_run *piece = next_piece(layout, state->segment, &run);
+        const ms_piece_run *piece = piece_at(layout, state->segment, &run);
         if (piece != NULL) {
             lower_piece(l, state, piece);
         } else {
@@ -192,13 +211,13 @@ static ms_status run_pieces(ms_lowering *l, ms_pass_state *state, const ms_pass_
 
 void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state) {
     const ms_segment none = {.is_collective = false};
-    ms_dag_op op = label(l, state->action, -1);
+    ms_dag_op op = labels_of(l, state->action, -1);
     op.work = ms_no_work(l);
     lower_compute(l, state, &none, &op);
 }
 
-/* Whether the next segment needs a collective that runs beside the pass. */
-static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
+/* Whether the next segment waits for an asynchronous collective that has been lowered. */
+static bool has_to_wait(const ms_lowering *l, const ms_pass_state *state) {
     const ms_segment *segment = &l->job->costs.segments[state->plan->first + state->segment];
     bool waits = false;
     for (int i = 0; i < segment->wait_count; i++) {
@@ -210,7 +229,7 @@ static bool would_wait(const ms_lowering *l, const ms_pass_state *state) {
 ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
     state->is_held = false;
     for (bool is_first = true; state->segment < state->plan->count; is_first = false) {
-        bool is_held = state->is_held || (!is_first && would_wait(l, state));
+        bool is_held = state->is_held || (!is_first && has_to_wait(l, state));
         if (until_held && is_held) {
             return MS_OK;
         }
@@ -220,7 +239,7 @@ ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
         }
         state->segment++;
     }
-    if (state->inputs[0] != NULL || state->inputs[1] != NULL) {
+    if (state->inputs[0] != NULL || state->inputs[1] != NULL) { /* no operation waits for these */
         ms_pass_lower_nothing(l, state);
     }
     state->is_done = true;
@@ -234,7 +253,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     l->runs[action->stage * MS_PASS_COUNT + action->pass]++;
     for (int i = 0; i < state->plan->count && state->has_beside; i++) {
         ms_waits *lists = ended(l, state, i);
-        bool has_ended = !ms_waits_are_empty(&lists[0]); /* on all ranks or on none */
+        bool has_ended = !ms_waits_are_empty(&lists[0]); /* the same on all ranks */
         for (int k = 0; k < l->waiting.count && has_ended; k++) {
             if (!state->is_awaited[i]) {
                 ms_waits_merge(&l->waiting.pool, &update[k], &lists[k]);
@@ -243,7 +262,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
         }
         state->is_awaited[i] = false;
     }
-    if (inputs_of(l, action) != NULL) { /* waited for: their storage is used again */
+    if (inputs_of(l, action) != NULL) { /* no other pass waits for these: free the storage */
         ms_lists_clear(&l->waiting, inputs_of(l, action), count);
     }
 }
@@ -254,7 +273,7 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
     int stage = action->stage;
     ms_dag_op from = {
         .mb = action->mb, .stage = action->stage, .chunk = (int16_t)program->stage_chunk[stage]};
-    if (action->pass == MS_PASS_W) {
+    if (action->pass == MS_PASS_W) { /* weight gradients stay on the rank */
         return MS_OK;
     }
     if (action->pass != MS_PASS_F) {
@@ -265,6 +284,7 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
     if (ms_program_has_next(program, stage)) {
         return ms_send_lower(l, p, &from, stage + 1, cost->send_forward_B);
     }
+    /* the last stage: its own backward pass waits for the forward pass */
     ms_waits *own = ms_arrived(l, true, stage, action->mb);
     for (int k = 0; k < l->waiting.count; k++) {
         ms_waits_merge(&l->waiting.pool, &own[k], &ms_next(l, p)[k]);
@@ -279,6 +299,7 @@ ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
     if (status == MS_OK && layout != NULL) {
         status = run_pieces(l, &state, layout);
     }
+    /* after pieces no segment is left, and this only ends the pass */
     status = status == MS_OK ? ms_pass_run(l, &state, false) : status;
     if (status != MS_OK) {
         return status;

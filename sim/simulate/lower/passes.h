@@ -1,39 +1,44 @@
-/* A pass under way, for pairs, which lower two of them in turns. */
+/* The state of a pass that is being lowered. Passes that run alone are lowered in one go
+ * (passes.c); overlapped pairs lower two passes in turns (pairs.c). */
 #ifndef MS_LOWER_PASSES_H
 #define MS_LOWER_PASSES_H
 
 #include "simulate/lower/lowering.h"
 
-/* A pass under way on one pipeline rank. */
+/* A pass on one pipeline rank that is being lowered. Lists are borrowed from ms_waiting. */
 typedef struct ms_pass_state {
-    int p;
+    int p; /* pipeline rank */
     const ms_action *action;
     const ms_pass_plan *plan;
-    int segment;         /* of the plan, that comes next */
-    ms_waits *next;      /* [k] what the pass's next operation waits for */
-    ms_waits *ended;     /* [segment * k] what waits for one of its asynchronous segments */
-    bool *is_awaited;    /* [segment] whether a segment has waited for it */
-    ms_waits *inputs[2]; /* [k] each: what the first segment that is not asynchronous waits for,
-                            too; NULL: nothing, or it has been waited for */
-    bool has_beside;     /* an asynchronous segment has been lowered, or one that waits for such */
-    bool is_held;        /* the newest segment is a collective that holds up those behind it */
-    bool is_done;
-    bool is_synchronised; /* the rank's host has waited before the pass, or need not wait */
-    bool is_paired;
+    int segment;         /* the next segment to lower, counted from the plan's first */
+    ms_waits *next;      /* [k] operations that the pass's next operation has to wait for */
+    ms_waits *ended;     /* [segment][k] ends of each asynchronous segment */
+    bool *is_awaited;    /* [segment] some segment has waited for this asynchronous one */
+    ms_waits *inputs[2]; /* [k] each: inputs that the first computation or blocking collective waits
+                            for, too; NULL: none, or some operation waits for them already */
+    bool has_beside;     /* the pass has an asynchronous segment, or a wait for one */
+    bool is_held;        /* the last lowered segment is a blocking collective */
+    bool is_done;        /* all segments have been lowered */
+    bool is_synchronised; /* the rank's host has waited for its GPU before the pass, or need not */
+    bool is_paired;       /* the pass is one of an overlapped pair */
 } ms_pass_state;
 
-/* The two passes of a pair: each waits for the inputs of both, and for lists of its own. */
+/* Begin the two passes of an overlapped pair: each waits for the inputs of both, and has lists of
+ * its own.  pair: [2] forward and backward pass. */
 void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
                         ms_pass_state states_out[2]);
-/* Lower the rest of a pass; until_held: only up to where what follows waits for a collective, and
- * at least one segment. Returns MS_OK; MS_E_NOMEM. */
+/* Lower the remaining segments of a pass.  until_held: stop after at least one segment where the
+ * next one has to wait for a collective. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held);
-/* Lower a computation that takes no time: a pass without any work still passes its input on. */
+/* Lower a computation that takes no time, for a pass without segments: it carries the waits for the
+ * inputs on to the operations that wait for the pass. */
 void ms_pass_lower_nothing(ms_lowering *l, ms_pass_state *state);
-/* Book a pass as done: what runs beside it still is left to the rank's update. */
+/* End a pass: count it, let the rank's update wait for its asynchronous segments that nothing has
+ * waited for, and clear its lists. */
 void ms_pass_end(ms_lowering *l, const ms_pass_state *state);
-/* Tell the next stage, or at the last one this stage's own backward pass, that a pass's result is
- * there: what the rank waits for next. Returns MS_OK; MS_E_NOMEM. */
+/* Pass the result of an action's pass on: a message to the neighbour stage; at the last stage, the
+ * forward pass's end becomes the input of the stage's own backward pass. Returns MS_OK; MS_E_NOMEM.
+ */
 ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action);
 
 #endif

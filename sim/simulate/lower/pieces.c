@@ -1,31 +1,36 @@
-/* Which segments of a pass become one operation; the rules are in pieces.md. */
+/* Pieces of passes (granularity `pass`, pieces.md): finds which segments of a pass become one
+ * operation. A segment is a computation or a collective of a pass's plan. A run is a sequence of
+ * segments that become one operation, a piece; collectives that cannot be in a piece stay
+ * operations and end a run. A pass is laid out once for each stage, slice, pass and set of segments
+ * that run on the microbatch. */
 #include <string.h>
 
 #include "base/firsts.h"
 #include "simulate/lower/lowering.h"
 
-/* Sets of ms_when bits: a segment that always runs needs none. */
+/* Number of sets of ms_when bits (1 << ms_when): which conditional segments run. */
 enum { MASKS = 1 << (MS_WHEN_ROUND + 1) };
 
+/* What becomes of a segment. */
 typedef enum segment_role {
     ABSENT, /* does not run on the microbatch, or has nothing to do */
-    INNER,
-    OUTER, /* stays an operation */
+    INNER,  /* can be in a piece */
+    OUTER,  /* a collective that stays an operation */
 } segment_role;
 
-/* A pass being laid out. Arrays are by segment of the plan. */
+/* A pass being laid out. Arrays are by segment of the plan; segments are counted from its first. */
 typedef struct layout_finder {
     ms_lowering *l;
     int p;
     const ms_pass_plan *plan;
     const ms_segment *segments;
     segment_role *role;
-    int *waiter;               /* the first segment that waits for it, -1: none */
-    int *run;                  /* number of the run that it lies in */
-    int32_t *work;             /* of an inner collective */
-    int *part;                 /* number of its part in its run */
+    int *waiter;               /* the first segment that waits for each, -1: none */
+    int *run;                  /* number of the run that each is in */
+    int32_t *work;             /* work of an inner collective, -1 for all others */
+    int *part;                 /* number of the segment's part in its piece */
     bool has_to_compute_first; /* the pass's first operation has to be a computation */
-    bool has_changed;
+    bool has_changed;          /* some role has changed since the runs were numbered */
 } layout_finder;
 
 ms_status ms_pieces_init(ms_lowering *l) {
@@ -39,8 +44,8 @@ ms_status ms_pieces_init(ms_lowering *l) {
     return l->pieces.of == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Whether the members of a collective run the same pass at the same time: they share a layer's
- * work, or the tokens of a microbatch. */
+/* Whether the members of a collective run the same pass at the same time (tp, cp, ep): they share
+ * the work of a layer or the tokens of a microbatch. Only such collectives can be in a piece. */
 static bool is_within_pass(const ms_segment *segment) {
     static const unsigned WITHIN = MS_AXES_WITHIN_PASSES | MS_AXES_OF_EXPERTS;
     const ms_group_op op = ms_group_op_of(segment);
@@ -50,13 +55,15 @@ static bool is_within_pass(const ms_segment *segment) {
 
 /* ---- works ---- */
 
-/* The work of a collective in all its groups at once, made on first use, apart from those of
- * operations.  Groups that are not alike have none: -1. */
-static ms_status make_work(layout_finder *f, const ms_segment *segment, int32_t *work_out) {
-    ms_lowering *l = f->l;
+/* Find the work of a collective in all its groups at once, made on first use. Works inside pieces
+ * are kept apart from those of operations by their key.  *work_out: -1 if the groups take different
+ * times, so that one work cannot stand for all.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as
+ * ms_works_plan. */
+static ms_status make_work(layout_finder *finder, const ms_segment *segment, int32_t *work_out) {
+    ms_lowering *l = finder->l;
     const ms_group_op op = ms_group_op_of(segment);
-    const int ends[2] = {f->p, -1};
-    ms_work_key key = ms_group_key(&op, f->p);
+    const int ends[2] = {finder->p, -1};
+    ms_work_key key = ms_group_key(&op, finder->p);
     key.domain = MS_DOMAIN_PIECES;
     key.second = (int32_t)(ms_group_axes(&op) << 4 | (unsigned)segment->axis);
     int32_t found = ms_works_find(&l->works, &key);
@@ -74,15 +81,17 @@ static ms_status make_work(layout_finder *f, const ms_segment *segment, int32_t 
     return status;
 }
 
-static ms_status make_works(layout_finder *f) {
+/* Make the works of all inner collectives. A collective whose groups take different times becomes
+ * an outer one, and its axis is entered in unlike_axes. */
+static ms_status make_works(layout_finder *finder) {
     ms_status status = MS_OK;
-    for (int i = 0; i < f->plan->count && status == MS_OK; i++) {
-        f->work[i] = -1;
-        if (f->role[i] == INNER && f->segments[i].is_collective) {
-            status = make_work(f, &f->segments[i], &f->work[i]);
-            if (status == MS_OK && f->work[i] < 0) {
-                f->role[i] = OUTER;
-                f->l->dag->network.pieces.unlike_axes |= MS_AXIS_BIT(f->segments[i].axis);
+    for (int i = 0; i < finder->plan->count && status == MS_OK; i++) {
+        finder->work[i] = -1;
+        if (finder->role[i] == INNER && finder->segments[i].is_collective) {
+            status = make_work(finder, &finder->segments[i], &finder->work[i]);
+            if (status == MS_OK && finder->work[i] < 0) {
+                finder->role[i] = OUTER;
+                finder->l->dag->network.pieces.unlike_axes |= MS_AXIS_BIT(finder->segments[i].axis);
             }
         }
     }
@@ -91,122 +100,138 @@ static ms_status make_works(layout_finder *f) {
 
 /* ---- roles ---- */
 
-static void find_roles(layout_finder *f, unsigned whens) {
-    for (int i = 0; i < f->plan->count; i++) {
-        const ms_segment *segment = &f->segments[i];
+/* Set the first role of every segment, and the first segment that names each in its waits.  whens:
+ * set of 1 << ms_when of the conditional segments that run. */
+static void find_roles(layout_finder *finder, unsigned whens) {
+    for (int i = 0; i < finder->plan->count; i++) {
+        const ms_segment *segment = &finder->segments[i];
         ms_group_op op = ms_group_op_of(segment);
         bool runs = segment->when == MS_WHEN_ALWAYS || (whens & (1U << segment->when)) != 0;
-        f->waiter[i] = -1;
-        f->role[i] = INNER;
-        if (!runs || (segment->is_collective && !ms_group_runs(f->l, f->p, &op))) {
-            f->role[i] = ABSENT;
+        finder->waiter[i] = -1;
+        finder->role[i] = INNER;
+        if (!runs || (segment->is_collective && !ms_group_runs(finder->l, finder->p, &op))) {
+            finder->role[i] = ABSENT;
         } else if (segment->is_collective &&
                    (!is_within_pass(segment) ||
-                    (f->l->job->run.operation_axes & MS_AXIS_BIT(segment->axis)) != 0)) {
-            f->role[i] = OUTER;
+                    (finder->l->job->run.operation_axes & MS_AXIS_BIT(segment->axis)) != 0)) {
+            finder->role[i] = OUTER;
         }
-        for (int w = 0; w < segment->wait_count && f->role[i] != ABSENT; w++) {
-            int *waiter = &f->waiter[segment->waits[w]];
+        for (int w = 0; w < segment->wait_count && finder->role[i] != ABSENT; w++) {
+            int *waiter = &finder->waiter[segment->waits[w]];
             *waiter = *waiter < 0 ? i : *waiter;
         }
     }
 }
 
+/* Whether two collectives run on the same communicator: they have the same axis and groups. */
 static bool same_communicator(const ms_segment *a, const ms_segment *b) {
     const ms_group_op x = ms_group_op_of(a);
     const ms_group_op y = ms_group_op_of(b);
     return a->axis == b->axis && ms_group_axes(&x) == ms_group_axes(&y);
 }
 
-/* What waits for a collective has waited for those before it in its communicator: a segment that
- * does, or the collective itself where it is behind. */
-static void find_waiters(layout_finder *f) {
-    for (int i = f->plan->count - 1; i >= 0; i--) {
-        if (f->role[i] == ABSENT || !f->segments[i].is_async) {
+/* Complete `waiter` of asynchronous collectives. Collectives of one communicator run in order, so
+ * whoever waits for a later one has waited for the earlier ones as well: the waiter of the next
+ * collective of the communicator if that is asynchronous, or that collective itself. The loop goes
+ * backwards, so that the next one's waiter is complete. */
+static void find_waiters(layout_finder *finder) {
+    for (int i = finder->plan->count - 1; i >= 0; i--) {
+        if (finder->role[i] == ABSENT || !finder->segments[i].is_async) {
             continue;
         }
         int j = i + 1;
-        while (j < f->plan->count && (f->role[j] == ABSENT || !f->segments[j].is_collective ||
-                                      !same_communicator(&f->segments[i], &f->segments[j]))) {
+        while (j < finder->plan->count &&
+               (finder->role[j] == ABSENT || !finder->segments[j].is_collective ||
+                !same_communicator(&finder->segments[i], &finder->segments[j]))) {
             j++;
         }
-        int behind = j == f->plan->count ? -1 : f->segments[j].is_async ? f->waiter[j] : j;
-        if (behind >= 0 && (f->waiter[i] < 0 || behind < f->waiter[i])) {
-            f->waiter[i] = behind;
+        int behind = j == finder->plan->count       ? -1
+                     : finder->segments[j].is_async ? finder->waiter[j]
+                                                    : j;
+        if (behind >= 0 && (finder->waiter[i] < 0 || behind < finder->waiter[i])) {
+            finder->waiter[i] = behind;
         }
     }
 }
 
-static void turn_out(layout_finder *f, int i) {
-    f->role[i] = OUTER;
-    f->has_changed = true;
+/* Let a segment stay an operation. */
+static void make_outer(layout_finder *finder, int i) {
+    finder->role[i] = OUTER;
+    finder->has_changed = true;
 }
 
-/* What opens a pass may not wait for its inputs (an asynchronous collective), or has to be a
- * computation: such collectives stay operations. */
-static void check_opening(layout_finder *f) {
+/* Let collectives that open a pass stay operations where they cannot be in a piece. An asynchronous
+ * one must not wait for the pass's inputs, as a piece does. With has_to_compute_first, collectives
+ * before the first computation stay operations as well. */
+static void check_opening(layout_finder *finder) {
     bool is_open = true;
-    for (int i = 0; i < f->plan->count && is_open; i++) {
-        const ms_segment *segment = &f->segments[i];
-        if (f->role[i] == INNER && segment->is_collective &&
-            (segment->is_async || f->has_to_compute_first)) {
-            turn_out(f, i);
+    for (int i = 0; i < finder->plan->count && is_open; i++) {
+        const ms_segment *segment = &finder->segments[i];
+        if (finder->role[i] == INNER && segment->is_collective &&
+            (segment->is_async || finder->has_to_compute_first)) {
+            make_outer(finder, i);
         }
-        is_open = f->role[i] == ABSENT ||
-                  (segment->is_collective && (segment->is_async || f->has_to_compute_first));
+        is_open = finder->role[i] == ABSENT ||
+                  (segment->is_collective && (segment->is_async || finder->has_to_compute_first));
     }
 }
 
-static bool waits_for_outer(const layout_finder *f, int i) {
-    for (int w = 0; w < f->segments[i].wait_count; w++) {
-        if (f->role[f->segments[i].waits[w]] == OUTER) {
+/* Whether a segment waits for a collective that is an operation. */
+static bool waits_for_outer(const layout_finder *finder, int i) {
+    for (int w = 0; w < finder->segments[i].wait_count; w++) {
+        if (finder->role[finder->segments[i].waits[w]] == OUTER) {
             return true;
         }
     }
     return false;
 }
 
-/* Number the runs: an operation cuts, and what waits for one begins a new run; so does what a host
- * waits before. */
-static void number_runs(layout_finder *f) {
+/* Number the runs. A collective that is an operation has a number of its own; a segment that waits
+ * for one, or before which the host waits for its GPU, begins a new run. */
+static void number_runs(layout_finder *finder) {
     int run = 0;
-    for (int i = 0; i < f->plan->count; i++) {
-        bool begins = waits_for_outer(f, i) || f->segments[i].kernels.has_host_wait;
-        run += f->role[i] == OUTER || (f->role[i] == INNER && begins);
-        f->run[i] = run;
-        run += f->role[i] == OUTER;
+    for (int i = 0; i < finder->plan->count; i++) {
+        bool begins = waits_for_outer(finder, i) || finder->segments[i].kernels.has_host_wait;
+        run += finder->role[i] == OUTER || (finder->role[i] == INNER && begins);
+        finder->run[i] = run;
+        run += finder->role[i] == OUTER;
     }
 }
 
-/* Whether an asynchronous collective meets another one of its run on its links. */
-static bool meets_another(layout_finder *f, int i) {
-    for (int j = i + 1; j < f->waiter[i]; j++) {
-        if (f->role[j] == INNER && f->segments[j].is_collective &&
-            !same_communicator(&f->segments[i], &f->segments[j]) &&
-            ms_dag_works_meet(f->l->dag, f->work[i], f->work[j])) {
+/* Whether an asynchronous collective shares links with another collective of its run that comes
+ * before its waiter, and so may run at the same time. Their contention cannot be known in a piece.
+ */
+static bool meets_another(layout_finder *finder, int i) {
+    for (int j = i + 1; j < finder->waiter[i]; j++) {
+        if (finder->role[j] == INNER && finder->segments[j].is_collective &&
+            !same_communicator(&finder->segments[i], &finder->segments[j]) &&
+            ms_dag_works_meet(finder->l->dag, finder->work[i], finder->work[j])) {
             return true;
         }
     }
     return false;
 }
 
-/* Asynchronous collectives stay operations that something outside their run waits for, or that
- * share links with others meanwhile. */
-static void check_asynchronous(layout_finder *f) {
-    for (int i = 0; i < f->plan->count; i++) {
-        if (f->role[i] != INNER || !f->segments[i].is_collective || !f->segments[i].is_async) {
+/* Let asynchronous collectives stay operations if nothing in their own run waits for them, or if
+ * they share links with other collectives of the run. This may cut runs, so it is repeated until
+ * nothing changes. */
+static void check_asynchronous(layout_finder *finder) {
+    for (int i = 0; i < finder->plan->count; i++) {
+        if (finder->role[i] != INNER || !finder->segments[i].is_collective ||
+            !finder->segments[i].is_async) {
             continue;
         }
-        int waiter = f->waiter[i];
-        if (waiter < 0 || f->role[waiter] != INNER || f->run[waiter] != f->run[i] ||
-            meets_another(f, i)) {
-            turn_out(f, i);
+        int waiter = finder->waiter[i];
+        if (waiter < 0 || finder->role[waiter] != INNER || finder->run[waiter] != finder->run[i] ||
+            meets_another(finder, i)) {
+            make_outer(finder, i);
         }
     }
 }
 
 /* ---- places ---- */
 
+/* The representative of the set that `k` is in, of a union-find forest; halves paths on the way. */
 static int root_of(int *parent, int k) {
     while (parent[k] != k) {
         parent[k] = parent[parent[k]];
@@ -215,7 +240,8 @@ static int root_of(int *parent, int k) {
     return k;
 }
 
-/* Join the simulated ranks that are in one group of each set of axes. */
+/* Join the simulated ranks that are in a common group of some set of axes of `places`, as a
+ * union-find forest.  parent: [simulated_per_pp] set.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status join_places(ms_lowering *l, const ms_piece_places *places, int *parent) {
     const int ends[2] = {places->p, -1};
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
@@ -233,7 +259,8 @@ static ms_status join_places(ms_lowering *l, const ms_piece_places *places, int 
     return MS_OK;
 }
 
-/* List the sets of joined ranks. */
+/* List the sets of joined ranks of `places`: the ranks that run a piece together.  Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status list_places(ms_lowering *l, ms_piece_places *places) {
     int count = l->ranks.simulated_per_pp;
     int *parent = MS_NEW(l->works.arena, int, count);
@@ -258,12 +285,15 @@ static ms_status list_places(ms_lowering *l, ms_piece_places *places) {
     return MS_OK;
 }
 
+/* Whether two records are for the same pipeline rank and the same sets of axes, in the same order.
+ */
 static bool same_axes(const ms_piece_places *a, const ms_piece_places *b) {
     return a->p == b->p && a->axes_count == b->axes_count &&
            memcmp(a->axes, b->axes, (size_t)a->axes_count * sizeof *a->axes) == 0;
 }
 
-/* The sets of ranks that go through pieces of the collectives of `wanted`, found on first use. */
+/* Find the sets of ranks that run pieces together whose collectives have the axes of `wanted`; made
+ * on first use.  *places_out: borrowed from l->pieces.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_places(ms_lowering *l, const ms_piece_places *wanted,
                              const ms_piece_places **places_out) {
     ms_piece_places *found = l->pieces.places;
@@ -289,7 +319,8 @@ static ms_status find_places(ms_lowering *l, const ms_piece_places *wanted,
 
 /* ---- runs ---- */
 
-/* Number of a collective's communicator among those of the run: the axes that groups span. */
+/* The number of a collective's communicator among those of its piece: that of its set of axes,
+ * which is entered in `places` on first use. */
 static int communicator_of(ms_piece_places *places, const ms_segment *segment) {
     const ms_group_op op = ms_group_op_of(segment);
     int i = 0;
@@ -302,54 +333,59 @@ static int communicator_of(ms_piece_places *places, const ms_segment *segment) {
     return i;
 }
 
-static void add_part(layout_finder *f, int i, int32_t work, int communicator) {
-    const ms_segment *segment = &f->segments[i];
+/* Add segment `i` to the newest piece as a part, with its waits for asynchronous parts of the same
+ * run. communicator: -1 for a computation. */
+static void add_part(layout_finder *finder, int i, int32_t work, int communicator) {
+    const ms_segment *segment = &finder->segments[i];
     ms_dag_part part = {.work = work,
                         .communicator = (int16_t)communicator,
                         .axis = segment->is_collective ? (uint8_t)segment->axis : MS_AXIS_NONE,
                         .is_async = segment->is_collective && segment->is_async};
-    ms_dag_add_part(f->l->dag, &part);
+    ms_dag_add_part(finder->l->dag, &part);
     for (int w = 0; w < segment->wait_count; w++) {
         int waited = segment->waits[w];
-        if (f->role[waited] == INNER && f->run[waited] == f->run[i]) {
-            ms_dag_add_part_wait(f->l->dag, f->part[waited]);
+        if (finder->role[waited] == INNER && finder->run[waited] == finder->run[i]) {
+            ms_dag_add_part_wait(finder->l->dag, finder->part[waited]);
         }
     }
 }
 
-/* Note the operations before a run that a segment of it waits for. */
-static void add_waits(const layout_finder *f, int i, ms_piece_run *run) {
-    for (int w = 0; w < f->segments[i].wait_count; w++) {
-        int waited = f->segments[i].waits[w];
-        if (f->role[waited] == OUTER) {
+/* Add the collectives that segment `i` waits for and that are operations to the waits of its
+ * run. */
+static void add_outer_waits(const layout_finder *finder, int i, ms_piece_run *run) {
+    for (int w = 0; w < finder->segments[i].wait_count; w++) {
+        int waited = finder->segments[i].waits[w];
+        if (finder->role[waited] == OUTER) {
             run->waits[run->wait_count++] = waited;
         }
     }
 }
 
-/* Add the piece and the work of a run.  is_synchronising: as in ms_dag_work. */
-static ms_status add_piece(layout_finder *f, bool is_synchronising, ms_piece_run *run) {
-    ms_lowering *l = f->l;
-    ms_piece_places places = {.p = f->p};
+/* Add the piece of a run and the work that is this piece to the graph, and find the sets of ranks
+ * that run it together.  is_synchronising: as in ms_dag_work.  run: its segments are set; the rest
+ * is set here. Returns MS_OK; MS_E_NOMEM. */
+static ms_status add_piece(layout_finder *finder, bool is_synchronising, ms_piece_run *run) {
+    ms_lowering *l = finder->l;
+    ms_piece_places places = {.p = finder->p};
     int parts = 0;
-    run->waits = MS_NEW(l->works.arena, int, f->plan->count);
+    run->waits = MS_NEW(l->works.arena, int, finder->plan->count);
     if (run->waits == NULL) {
         return MS_E_NOMEM;
     }
     int32_t piece = ms_dag_add_piece(l->dag);
     for (int i = run->first; i < run->end; i++) {
-        const ms_segment *segment = &f->segments[i];
-        if (f->role[i] == ABSENT) {
+        const ms_segment *segment = &finder->segments[i];
+        if (finder->role[i] == ABSENT) {
             continue;
         }
-        f->part[i] = parts++;
+        finder->part[i] = parts++;
         int32_t work = segment->is_collective
-                           ? f->work[i]
-                           : ms_segment_work(l, f->plan->first + i, MS_TURN_AHEAD) +
-                                 l->factor_of[f->p * l->ranks.simulated_per_pp];
+                           ? finder->work[i]
+                           : ms_segment_work(l, finder->plan->first + i, MS_TURN_AHEAD) +
+                                 l->factor_of[finder->p * l->ranks.simulated_per_pp];
         int communicator = segment->is_collective ? communicator_of(&places, segment) : -1;
-        add_part(f, i, work, communicator);
-        add_waits(f, i, run);
+        add_part(finder, i, work, communicator);
+        add_outer_waits(finder, i, run);
     }
     const ms_dag_work work = {.is_synchronising = is_synchronising,
                               .stands_for = 1,
@@ -361,77 +397,90 @@ static ms_status add_piece(layout_finder *f, bool is_synchronising, ms_piece_run
     return find_places(l, &places, &run->places);
 }
 
-/* Whether the run from segment `first` on is worth an operation: it has a computation, and more.
- * *end_out: behind its last segment. */
-static bool is_worth_it(const layout_finder *f, int first, int *end_out) {
+/* Whether the run that segment `first` begins is to be a piece: it has a computation and at least
+ * one other segment. *end_out: index behind the last segment of the run; `first` itself for an
+ * outer segment. */
+static bool is_piece_useful(const layout_finder *finder, int first, int *end_out) {
     int computations = 0;
     int count = 0;
     int i = first;
-    for (; i < f->plan->count && f->role[i] != OUTER && f->run[i] == f->run[first]; i++) {
-        count += f->role[i] == INNER;
-        computations += f->role[i] == INNER && !f->segments[i].is_collective;
+    for (; i < finder->plan->count && finder->role[i] != OUTER &&
+           finder->run[i] == finder->run[first];
+         i++) {
+        count += finder->role[i] == INNER;
+        computations += finder->role[i] == INNER && !finder->segments[i].is_collective;
     }
     *end_out = i;
     return count > 1 && computations > 0;
 }
 
-static bool has_computation(const layout_finder *f, int first, int end) {
+/* Whether a computation runs among the segments from `first` to before `end`. */
+static bool has_computation(const layout_finder *finder, int first, int end) {
     bool has_any = false;
     for (int i = first; i < end; i++) {
-        has_any = has_any || (f->role[i] != ABSENT && !f->segments[i].is_collective);
+        has_any = has_any || (finder->role[i] != ABSENT && !finder->segments[i].is_collective);
     }
     return has_any;
 }
 
-static ms_status add_runs(layout_finder *f, bool is_synchronising, ms_pass_layout *layout) {
-    layout->runs = MS_NEW(f->l->works.arena, ms_piece_run, f->plan->count);
+/* Make the pieces of a pass.  is_synchronising: the host waits for its GPU before the first
+ * computation of the pass, so the piece with that computation is synchronising; so is a piece whose
+ * first segment has a wait of the host. */
+static ms_status add_runs(layout_finder *finder, bool is_synchronising, ms_pass_layout *layout) {
+    layout->runs = MS_NEW(finder->l->works.arena, ms_piece_run, finder->plan->count);
     ms_status status = layout->runs == NULL ? MS_E_NOMEM : MS_OK;
-    for (int i = 0, end = 0; i < f->plan->count && status == MS_OK; i = end) {
-        bool is_run = is_worth_it(f, i, &end) && f->role[i] == INNER;
-        end = end > i && (is_run || f->role[i] != ABSENT) ? end : i + 1;
+    for (int i = 0, end = 0; i < finder->plan->count && status == MS_OK; i = end) {
+        bool is_run = is_piece_useful(finder, i, &end) && finder->role[i] == INNER;
+        /* go on behind the run; outer segments and absent ones before a run are passed one by one
+         */
+        end = end > i && (is_run || finder->role[i] != ABSENT) ? end : i + 1;
         if (is_run) {
             ms_piece_run *run = &layout->runs[layout->count++];
             *run = (ms_piece_run){.first = i, .end = end};
-            status = add_piece(f, is_synchronising || f->segments[i].kernels.has_host_wait, run);
+            status = add_piece(finder,
+                               is_synchronising || finder->segments[i].kernels.has_host_wait, run);
         }
-        is_synchronising = is_synchronising && !has_computation(f, i, end);
+        is_synchronising = is_synchronising && !has_computation(finder, i, end);
     }
     return status;
 }
 
-static bool init_finder(layout_finder *f) {
-    size_t count = (size_t)f->plan->count;
-    ms_arena *arena = f->l->works.arena;
-    f->role = MS_NEW(arena, segment_role, count);
-    f->waiter = MS_NEW(arena, int, count);
-    f->run = MS_NEW(arena, int, count);
-    f->work = MS_NEW(arena, int32_t, count);
-    f->part = MS_NEW(arena, int, count);
+/* Allocate the arrays of a finder. Returns whether there was memory. */
+static bool init_finder(layout_finder *finder) {
+    size_t count = (size_t)finder->plan->count;
+    ms_arena *arena = finder->l->works.arena;
+    finder->role = MS_NEW(arena, segment_role, count);
+    finder->waiter = MS_NEW(arena, int, count);
+    finder->run = MS_NEW(arena, int, count);
+    finder->work = MS_NEW(arena, int32_t, count);
+    finder->part = MS_NEW(arena, int, count);
     return !arena->has_failed;
 }
 
+/* Lay out the pieces of an action's pass on pipeline rank `p`.  whens: as for ms_pieces_find.
+ * layout: empty. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigned whens,
                          ms_pass_layout *layout) {
     bool is_synchronising = ms_host_waits(&l->job->host, (ms_pass)action->pass, l->ranks.pp > 1);
-    layout_finder f = {.l = l,
-                       .p = p,
-                       .plan = &ms_lowering_cost(l, action)->passes[action->pass],
-                       .has_to_compute_first =
-                           is_synchronising || l->job->program.shard_moves != NULL};
-    f.segments = &l->job->costs.segments[f.plan->first];
-    if (!init_finder(&f)) {
+    layout_finder finder = {.l = l,
+                            .p = p,
+                            .plan = &ms_lowering_cost(l, action)->passes[action->pass],
+                            .has_to_compute_first =
+                                is_synchronising || l->job->program.shard_moves != NULL};
+    finder.segments = &l->job->costs.segments[finder.plan->first];
+    if (!init_finder(&finder)) {
         return MS_E_NOMEM;
     }
-    find_roles(&f, whens);
-    find_waiters(&f);
-    ms_status status = make_works(&f);
-    check_opening(&f);
-    for (f.has_changed = status == MS_OK; f.has_changed;) {
-        f.has_changed = false;
-        number_runs(&f);
-        check_asynchronous(&f);
+    find_roles(&finder, whens);
+    find_waiters(&finder);
+    ms_status status = make_works(&finder);
+    check_opening(&finder);
+    for (finder.has_changed = status == MS_OK; finder.has_changed;) {
+        finder.has_changed = false;
+        number_runs(&finder);
+        check_asynchronous(&finder);
     }
-    return status == MS_OK ? add_runs(&f, is_synchronising, layout) : status;
+    return status == MS_OK ? add_runs(&finder, is_synchronising, layout) : status;
 }
 
 ms_status ms_pieces_find(ms_lowering *l, int p, const ms_action *action, unsigned whens,
@@ -441,6 +490,7 @@ ms_status ms_pieces_find(ms_lowering *l, int p, const ms_action *action, unsigne
         return MS_OK;
     }
     int slices = l->job->costs.slices > 1 ? l->job->costs.slices : 1;
+    /* index order of the table: [stage][slice][pass][whens] */
     size_t index = (size_t)action->stage * (size_t)slices + (size_t)(action->mb % slices);
     index = (index * MS_PASS_COUNT + (size_t)action->pass) * MASKS + whens;
     ms_status status = MS_OK;

@@ -1,6 +1,8 @@
+/* The ranks of the job by pipeline rank, and the classes of ranks that behave alike (ranks.h). */
 #include "simulate/lower/ranks.h"
 
-/* List the ranks of each pipeline rank, in their own order.  listed: [pp] how many are, 0. */
+/* List the ranks of each pipeline rank in ascending order, and set the place of each.  listed: [pp]
+ * zeros; number of ranks listed so far. */
 static void list_ranks(ms_ranks *ranks, int *listed) {
     for (int rank = 0; rank < ranks->mesh->ranks; rank++) {
         int p = ms_mesh_coordinate(ranks->mesh, rank, MS_AXIS_PP);
@@ -39,7 +41,7 @@ void ms_ranks_fold(ms_ranks *ranks, const int *class_of) {
     int count = 0;
     for (int place = 0; place < ranks->per_pp; place++) {
         int k = class_of[place];
-        if (k == count) {
+        if (k == count) { /* the first place of a new class: its rank is simulated */
             ranks->simulated_place[count] = place;
             ranks->multiplicity[count++] = 0;
         }

@@ -1,14 +1,18 @@
-/* What follows the last microbatch, as ms_step_end_visit tells it. */
+/* Lowers the end of a step, after the last microbatch: gradient reduction, the norm of the
+ * gradient, the update and the gathering of parameters, in the order in which ms_step_end_visit
+ * calls the functions below. `sim` is the number of a simulated rank. */
 #include "collective/coll_class.h"
 #include "simulate/lower/lowering.h"
 
-/* A stream of a rank for what runs across pipeline ranks on an axis. */
+/* The stream of a simulated rank for the collectives of an axis across pipeline ranks, made on
+ * first use. */
 static int32_t stream_across(ms_lowering *l, int32_t sim, ms_axis axis) {
     ms_work_key key = {.domain = MS_DOMAIN_STEP_END_STREAMS, .first = sim, .second = (int32_t)axis};
     return ms_stream_of(l, &key, -1, axis);
 }
 
-/* Make a rank a member of the newest operation: it comes after all the rank has started. */
+/* Make a rank a member of the newest operation `index`. The rank takes part when everything that it
+ * has started has ended, asynchronous collectives included, and goes on after the operation. */
 static void join_across(ms_lowering *l, int32_t sim, const ms_dag_op *op, int32_t index) {
     ms_waits *next = &l->waiting.next[sim];
     int32_t stream = stream_across(l, sim, (ms_axis)op->axis);
@@ -19,7 +23,8 @@ static void join_across(ms_lowering *l, int32_t sim, const ms_dag_op *op, int32_
     ms_waits_add(&l->waiting.pool, next, index, stream);
 }
 
-/* An all-reduce between two pipeline ranks, rank by rank. */
+/* ms_step_end_visitor.pair: emit an all-reduce between two pipeline ranks, one for each class of
+ * ranks. */
 static ms_status lower_pair(void *context, const int ends[2], ms_axis axis, double size_B) {
     ms_lowering *l = context;
     ms_pair_op pair = {.kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .ends = {ends[0], ends[1]}};
@@ -39,6 +44,7 @@ static ms_status lower_pair(void *context, const int ends[2], ms_axis axis, doub
     return MS_OK;
 }
 
+/* ms_step_end_visitor.group: emit a blocking collective in the groups of pipeline rank `p`. */
 static ms_status lower_group(void *context, int p, const ms_segment *segment) {
     ms_lowering *l = context;
     ms_group_op c = ms_group_op_of(segment);
@@ -50,8 +56,10 @@ static ms_status lower_group(void *context, int p, const ms_segment *segment) {
     return ms_group_lower(l, p, &c);
 }
 
-/* Find or add the norm's work. Its time is a latency without flows, as 4 bytes need hardly any
- * bandwidth. Without parameters there is no norm, and the ranks just wait for each other. */
+/* The work of the all-reduce of the gradient's norm over all ranks, made on first use. Its time is
+ * a latency without flows, as 4 bytes need hardly any bandwidth. Without parameters there is no
+ * norm, and the operation takes no time: the ranks just wait for each other.  Returns MS_OK; as
+ * ms_coll_world_sum. */
 static ms_status norm_work(ms_lowering *l, int32_t *work_out) {
     ms_work_key key = {.domain = MS_DOMAIN_NORM};
     *work_out = ms_works_find(&l->works, &key);
@@ -83,7 +91,8 @@ static ms_status norm_work(ms_lowering *l, int32_t *work_out) {
     return MS_OK;
 }
 
-/* All ranks learn the norm of the world's gradient, by which the update clips it. */
+/* ms_step_end_visitor.meet: emit the all-reduce of the norm, by which the update clips gradients,
+ * as one operation of all simulated ranks. */
 static ms_status exchange_norm(void *context) {
     ms_lowering *l = context;
     ms_dag_op op = MS_NO_LABELS;
@@ -100,8 +109,9 @@ static ms_status exchange_norm(void *context) {
     return MS_OK;
 }
 
-/* The optimizer; where it takes no time, asynchronous collectives that nothing has waited for still
- * come before the parameters are gathered. */
+/* ms_step_end_visitor.update: emit the optimizer on the ranks of pipeline rank `p`. It also waits
+ * for the asynchronous collectives of the step that no segment has waited for. So it is emitted
+ * even if it takes no time, unless there are none of these. */
 static void update(void *context, int p) {
     ms_lowering *l = context;
     double time_s = l->job->costs.optimizer_s[p];

@@ -1,21 +1,26 @@
-/* Which communications a step has, before any of it is lowered: what its passes, their messages and
- * its end will ask for. */
+/* Lists all communications of a step before any operation is emitted: those of its passes, messages
+ * and end, with the streams that they run on. Folding (refine.c) needs them to find which ranks
+ * behave alike. Every communication is listed once, whatever the number of microbatches, and is
+ * laid out in all its groups. */
 #include <stdlib.h>
 
 #include "job/step_end.h"
 #include "simulate/lower/lowering.h"
 
-/* Sorts of streams. */
+/* Kinds of streams: collectives within a pipeline rank, forward and backward messages, and
+ * all-reduces between pipeline ranks at the end of a step. */
 enum { STREAM_GROUPS, STREAM_FORWARD, STREAM_BACKWARD, STREAM_ACROSS };
 
+/* A number that identifies a stream: kind (4 bits), pipeline rank ends[0] (24), axes of its groups
+ * or for pairs pipeline rank ends[1] (28), axis (8). */
 static uint64_t stream_number(int sort, const int ends[2], unsigned axes, unsigned axis) {
     uint64_t peer = axes == 0 ? (uint64_t)(unsigned)ends[1] : axes;
     return (uint64_t)sort << 60 | (uint64_t)(unsigned)ends[0] << 36 | peer << 8 | axis;
 }
 
-/* Note that a communication runs on a stream, and the communication itself if it is new.  key: its
- * first and second name pipeline ranks. */
-static ms_status note(ms_lowering *l, const ms_step_comm *comm, uint64_t stream) {
+/* Enter that a communication runs on a stream, and the communication itself if its key is new.
+ * Returns MS_OK; MS_E_NOMEM. */
+static ms_status add_comm(ms_lowering *l, const ms_step_comm *comm, uint64_t stream) {
     int32_t index = ms_works_find(&l->works, &comm->key);
     if (index < 0) {
         index = (int32_t)l->traffic.comms.count;
@@ -28,7 +33,8 @@ static ms_status note(ms_lowering *l, const ms_step_comm *comm, uint64_t stream)
     return ms_vector_add(&l->traffic.streams, &entry, 1) == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-static ms_status note_groups(ms_lowering *l, int p, const ms_group_op *op) {
+/* Enter a collective in the groups of pipeline rank `p`, if there is anything to do. */
+static ms_status add_groups(ms_lowering *l, int p, const ms_group_op *op) {
     const int ends[2] = {p, -1};
     unsigned axes = ms_group_axes(op);
     if (!ms_group_runs(l, p, op)) {
@@ -40,32 +46,35 @@ static ms_status note_groups(ms_lowering *l, int p, const ms_group_op *op) {
         return MS_E_NOMEM;
     }
     comm.request = ms_group_request(op, comm.groups->members);
-    return note(l, &comm, stream_number(STREAM_GROUPS, ends, axes, op->op.axis));
+    return add_comm(l, &comm, stream_number(STREAM_GROUPS, ends, axes, op->op.axis));
 }
 
-static ms_status note_segment(void *context, int p, const ms_segment *segment) {
+/* Enter a segment if it is a collective.  context: ms_lowering. */
+static ms_status add_segment(void *context, int p, const ms_segment *segment) {
     ms_group_op op = ms_group_op_of(segment);
-    return segment->is_collective ? note_groups(context, p, &op) : MS_OK;
+    return segment->is_collective ? add_groups(context, p, &op) : MS_OK;
 }
 
-static ms_status note_plan(ms_lowering *l, int p, const ms_pass_plan *plan) {
+/* Enter the collectives of a pass's plan. */
+static ms_status add_plan(ms_lowering *l, int p, const ms_pass_plan *plan) {
     ms_status status = MS_OK;
     for (int i = 0; i < plan->count && status == MS_OK; i++) {
-        status = note_segment(l, p, &l->job->costs.segments[plan->first + i]);
+        status = add_segment(l, p, &l->job->costs.segments[plan->first + i]);
     }
     return status;
 }
 
-static ms_status note_pair(ms_lowering *l, const ms_pair_op *op, uint64_t stream) {
+/* Enter a communication between two pipeline ranks. */
+static ms_status add_pair(ms_lowering *l, const ms_pair_op *op, uint64_t stream) {
     ms_step_comm comm = {.key = ms_pair_key(op, ~op->ends[0], ~op->ends[1]),
                          .groups = ms_traffic_groups(&l->traffic, op->ends, 0),
                          .request = ms_pair_request(op),
                          .is_pipelined = op->kind == MS_COLL_P2P};
-    return comm.groups == NULL ? MS_E_NOMEM : note(l, &comm, stream);
+    return comm.groups == NULL ? MS_E_NOMEM : add_comm(l, &comm, stream);
 }
 
-/* The message that hands an action's result on, if any does. */
-static ms_status note_message(ms_lowering *l, int p, const ms_action *action) {
+/* Enter the message with an action's result, if it has a receiver on another pipeline rank. */
+static ms_status add_message(ms_lowering *l, int p, const ms_action *action) {
     const ms_program *program = &l->job->program;
     const ms_stage_cost *cost = ms_lowering_cost(l, action);
     int receiver = ms_action_receiver(program, action);
@@ -76,12 +85,13 @@ static ms_status note_message(ms_lowering *l, int p, const ms_action *action) {
     ms_pair_op op = {.kind = MS_COLL_P2P,
                      .size_B = is_forward ? cost->send_forward_B : cost->send_backward_B,
                      .ends = {p, program->stage_rank[receiver]}};
-    return note_pair(l, &op,
-                     stream_number(is_forward ? STREAM_FORWARD : STREAM_BACKWARD, op.ends, 0, 0));
+    return add_pair(l, &op,
+                    stream_number(is_forward ? STREAM_FORWARD : STREAM_BACKWARD, op.ends, 0, 0));
 }
 
-/* What the actions of all pipeline ranks send; actions of one stage, slice and pass send alike. */
-static ms_status note_passes(ms_lowering *l) {
+/* Enter the collectives and messages of all passes. Actions of the same stage, slice and pass have
+ * the same communications, so only the first is entered.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status add_passes(ms_lowering *l) {
     const ms_program *program = &l->job->program;
     int slices = l->job->costs.slices > 1 ? l->job->costs.slices : 1;
     bool *is_known =
@@ -94,15 +104,16 @@ static ms_status note_passes(ms_lowering *l) {
                                     action->pass];
             if (!*known) {
                 *known = true;
-                status = note_plan(l, p, &ms_lowering_cost(l, action)->passes[action->pass]);
-                status = status == MS_OK ? note_message(l, p, action) : status;
+                status = add_plan(l, p, &ms_lowering_cost(l, action)->passes[action->pass]);
+                status = status == MS_OK ? add_message(l, p, action) : status;
             }
         }
     }
     return status;
 }
 
-static ms_status note_unshards(ms_lowering *l) {
+/* Enter the collectives that gather the parameters of stages where the program says so. */
+static ms_status add_unshards(ms_lowering *l) {
     const ms_program *program = &l->job->program;
     ms_status status = MS_OK;
     for (int p = 0; p < l->ranks.pp && program->shard_moves != NULL; p++) {
@@ -110,23 +121,27 @@ static ms_status note_unshards(ms_lowering *l) {
             const ms_shard_move *move = &program->shard_moves[i];
             int stage = ms_program_model_stage(program, move->stage);
             if (move->is_unshard && status == MS_OK) {
-                status = note_plan(l, p, &l->job->costs.stage[stage].unshard);
+                status = add_plan(l, p, &l->job->costs.stage[stage].unshard);
             }
         }
     }
     return status;
 }
 
-static ms_status note_pair_at_end(void *context, const int ends[2], ms_axis axis, double size_B) {
+/* Enter an all-reduce between two pipeline ranks at the end of a step (ms_step_end_visitor). */
+static ms_status add_pair_at_end(void *context, const int ends[2], ms_axis axis, double size_B) {
     ms_pair_op op = {.kind = MS_COLL_ALL_REDUCE, .size_B = size_B, .ends = {ends[0], ends[1]}};
-    return note_pair(context, &op, stream_number(STREAM_ACROSS, ends, 0, (unsigned)axis));
+    return add_pair(context, &op, stream_number(STREAM_ACROSS, ends, 0, (unsigned)axis));
 }
 
-static ms_status note_end(ms_lowering *l) {
-    static const ms_step_end_visitor VISITOR = {.group = note_segment, .pair = note_pair_at_end};
+/* Enter the communications at the end of a step. The norm is none of them: its work has no flows.
+ */
+static ms_status add_step_end(ms_lowering *l) {
+    static const ms_step_end_visitor VISITOR = {.group = add_segment, .pair = add_pair_at_end};
     return ms_step_end_visit(l->job, &VISITOR, l, l->works.diag);
 }
 
+/* Order of ms_comm_stream for qsort: by stream, then by communication. */
 static int by_stream(const void *a, const void *b) {
     const ms_comm_stream *x = a;
     const ms_comm_stream *y = b;
@@ -136,7 +151,7 @@ static int by_stream(const void *a, const void *b) {
     return (x->comm > y->comm) - (x->comm < y->comm);
 }
 
-/* Each once, those of one stream side by side. */
+/* Sort the entries by stream and remove repeated ones. */
 static void sort_streams(ms_vector *streams) {
     size_t kept = 0;
     if (streams->count == 0) {
@@ -152,7 +167,8 @@ static void sort_streams(ms_vector *streams) {
     streams->count = kept;
 }
 
-/* Plans of a communication in all its groups. */
+/* Lay a communication out in all its groups.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as
+ * ms_works_plan. */
 static ms_status lay_out(ms_lowering *l, ms_step_comm *comm) {
     comm->plans = MS_NEW(l->works.arena, ms_coll_plan, comm->groups->count);
     comm->request.gpus = comm->groups->gpus;
@@ -162,9 +178,9 @@ static ms_status lay_out(ms_lowering *l, ms_step_comm *comm) {
 }
 
 ms_status ms_traffic_list(ms_lowering *l) {
-    ms_status status = note_passes(l);
-    status = status == MS_OK ? note_unshards(l) : status;
-    status = status == MS_OK ? note_end(l) : status;
+    ms_status status = add_passes(l);
+    status = status == MS_OK ? add_unshards(l) : status;
+    status = status == MS_OK ? add_step_end(l) : status;
     if (status == MS_OK && ms_works_failed(&l->works)) {
         status = MS_E_NOMEM;
     }

@@ -1,6 +1,11 @@
-/* Parameters of whole stages, gathered where the program says. */
+/* Lowers the gathering of a stage's sharded parameters where the program says so (UNSHARD of
+ * PyTorch's schedules). The collectives run beside the passes; the stage's next computation waits
+ * for them. */
 #include "simulate/lower/lowering.h"
 
+/* Emit a collective that gathers parameters of a stage. It starts when the operations lowered so
+ * far on the rank have ended, and its end is in the list ms_unsharded.  Returns as
+ * ms_group_lower. */
 static ms_status lower_collective(ms_lowering *l, int p, int stage, const ms_segment *segment) {
     ms_group_op op = ms_group_op_of(segment);
     op.op.stage = (int16_t)stage;

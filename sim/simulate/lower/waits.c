@@ -1,3 +1,5 @@
+/* Lists of operations that an operation has to wait for (waits.h, waits.md). The entries of all
+ * lists are in one pool and are numbered from 1, so that zeroed memory is an empty list. */
 #include "simulate/lower/waits.h"
 
 void ms_wait_pool_init(ms_wait_pool *pool) {
@@ -10,11 +12,12 @@ void ms_wait_pool_release(ms_wait_pool *pool) {
     pool->free = 0;
 }
 
+/* The entry with a number, from 1 on. */
 static ms_wait *wait_at(const ms_wait_pool *pool, int32_t index) {
     return &MS_AT(&pool->waits, ms_wait, index - 1);
 }
 
-/* One that no list holds; 0 when memory runs out. */
+/* The number of an entry that is in no list; 0 when memory runs out. */
 static int32_t new_wait(ms_wait_pool *pool) {
     int32_t index = pool->free;
     if (index != 0) {
@@ -29,7 +32,7 @@ void ms_waits_add(ms_wait_pool *pool, ms_waits *waits, int32_t op, int32_t strea
     for (int32_t i = waits->first; i != 0; i = wait_at(pool, i)->next) {
         ms_wait *wait = wait_at(pool, i);
         if (wait->stream == stream) {
-            wait->op = op > wait->op ? op : wait->op;
+            wait->op = op > wait->op ? op : wait->op; /* the later one ends later */
             return;
         }
         last = i;
@@ -48,7 +51,7 @@ void ms_waits_add(ms_wait_pool *pool, ms_waits *waits, int32_t op, int32_t strea
 
 void ms_waits_merge(ms_wait_pool *pool, ms_waits *waits, const ms_waits *other) {
     for (int32_t i = other->first; i != 0; i = wait_at(pool, i)->next) {
-        ms_wait wait = *wait_at(pool, i); /* adding may move it */
+        ms_wait wait = *wait_at(pool, i); /* a copy: adding may move the pool */
         ms_waits_add(pool, waits, wait.op, wait.stream);
     }
 }

@@ -1,4 +1,5 @@
-/* Which works and streams the lowering has made already, by what identifies them. */
+/* The table of works and streams that the lowering has made, by a key that identifies each
+ * (ms_work_key). */
 #include <string.h>
 
 #include "simulate/lower/works.h"

@@ -1,4 +1,5 @@
-/* What works are laid out by, and their parts in the graph. */
+/* Works of collectives (works.h): laying a collective out over links with the job's algorithm, and
+ * adding its work, flows and links to the graph. */
 #include "simulate/lower/works.h"
 
 #include "collective/coll_class.h"

@@ -1,14 +1,20 @@
+/* Communication of each axis on a rank: how long it runs, and whether the rank computes meanwhile
+ * (overlapped), waits for that axis (exposed) or waits for something else (in idle). The
+ * communications of an axis are merged into busy intervals, which are compared with the spans of
+ * the rank's time (idle.c). */
 #include <stdlib.h>
 
 #include "simulate/metrics/internal.h"
 
+/* Order of intervals for qsort: by start. */
 static int compare_starts(const void *left, const void *right) {
     double a = ((const ms_interval *)left)->start_s;
     double b = ((const ms_interval *)right)->start_s;
     return (a > b) - (a < b);
 }
 
-/* Collect a rank's communications in the measured steps.  counts: [MS_AXIS_COUNT] of each axis. */
+/* List the intervals in which a rank's communications run, cut to the rank's window.  counts:
+ * [MS_AXIS_COUNT] zeros; the number of intervals of each axis is added. */
 static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *intervals,
                               size_t *counts) {
     const ms_window *window = &ops->measured.ranks[rank];
@@ -28,8 +34,9 @@ static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *i
     }
 }
 
-/* Copy the intervals behind themselves, axis by axis, those of each by their start.
- *  counts: [MS_AXIS_COUNT].  Returns the first copy; NULL when memory runs out. */
+/* Append sorted copies of the intervals to the vector: by axis, then by start.
+ *  counts: [MS_AXIS_COUNT] number of intervals of each axis.  Returns the first copy; NULL when
+ * memory runs out. */
 static ms_interval *sort_by_axis(ms_vector *intervals, const size_t *counts) {
     size_t count = intervals->count;
     if (ms_vector_add(intervals, NULL, count) == NULL) {
@@ -50,17 +57,19 @@ static ms_interval *sort_by_axis(ms_vector *intervals, const size_t *counts) {
     return sorted;
 }
 
-/* A place in a rank's spans, and what one axis has met so far. */
+/* The sums of one axis, and how far its intervals have been compared with the spans. */
 typedef struct cursor {
     const ms_vector *spans;
     const ms_steady *repeat;
-    size_t at;
-    ms_time_category own; /* idle charged to this axis */
+    size_t at;            /* index of the span reached */
+    ms_time_category own; /* category of waiting for this axis */
     ms_sum busy, exposed, overlapped, in_idle;
 } cursor;
 
-/* Add a stretch during which the axis is busy; stretches come in time order and do not overlap. */
-static void meet_spans(cursor *c, double from_s, double to_s) {
+/* Add a busy interval of the axis, from `from_s` to `to_s`, to the sums: overlapped, exposed or in
+ * idle according to the spans that it covers. A piece counts as computing only for its share of
+ * computing. Intervals must come in the order of time and must not overlap. */
+static void add_busy(cursor *c, double from_s, double to_s) {
     ms_sum_add(&c->busy, ms_steady_length_s(c->repeat, from_s, to_s));
     while (c->at < c->spans->count && from_s < to_s) {
         const ms_time_span *span = &MS_AT(c->spans, ms_time_span, c->at);
@@ -82,7 +91,8 @@ static void meet_spans(cursor *c, double from_s, double to_s) {
     }
 }
 
-/* Account for the intervals [first, end) of one axis. */
+/* Merge the intervals of one axis, from `first` to before `end`, into busy intervals, and add them
+ * to its use. */
 static void add_axis(const ms_rank_ops *ops, const ms_vector *spans, const ms_interval *first,
                      const ms_interval *end, ms_axis_use *use) {
     double steps = ops->measured.steps;
@@ -93,20 +103,21 @@ static void add_axis(const ms_rank_ops *ops, const ms_vector *spans, const ms_in
     double to_s = first->end_s;
     for (const ms_interval *i = first + 1; i < end; i++) {
         if (i->start_s > to_s) {
-            meet_spans(&c, from_s, to_s);
+            add_busy(&c, from_s, to_s);
             from_s = i->start_s;
         }
         to_s = i->end_s > to_s ? i->end_s : to_s;
     }
-    meet_spans(&c, from_s, to_s);
+    add_busy(&c, from_s, to_s);
     use->busy_s += ms_sum_total(&c.busy) / steps;
     use->exposed_s += ms_sum_total(&c.exposed) / steps;
     use->overlapped_s += ms_sum_total(&c.overlapped) / steps;
     use->in_idle_s += ms_sum_total(&c.in_idle) / steps;
 }
 
-/* Add what pieces hide of an axis' communication, so far as they lie in the rank's window: no other
- * of the axis runs at the same time, or it counts twice. */
+/* Add the communications inside pieces to the use of their axes, for the share of each piece that
+ * is in the rank's window. Another communication of the same axis at the same time would count
+ * twice. */
 static void add_pieces(const ms_rank_ops *ops, const ms_vector *spans, const ms_window *window,
                        ms_rank_metrics *rank_out) {
     double next_s = 0.0;

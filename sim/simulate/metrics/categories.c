@@ -1,4 +1,4 @@
-/* Where time goes, by name. */
+/* Names of the categories of time, and the category of each axis. */
 #include "simulate/metrics/metrics.h"
 
 const char *ms_time_category_name(ms_time_category category) {

@@ -1,7 +1,11 @@
+/* Counts the communications of the measured steps: bytes and waiting times of each rank by axis,
+ * and a table of collectives (ms_coll_row): one row for all communications of the same axis, kind,
+ * size, group size, tier, algorithm and protocol, including those inside pieces. */
 #include "base/memo.h"
 #include "simulate/metrics/internal.h"
 
-/* When an operation let go of its streams: a pipelined one before its last latency. */
+/* When an operation releases its streams [s]: at its end; a pipelined one before its last latency.
+ */
 static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op) {
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
     double end_s = timeline->end_s[op];
@@ -11,8 +15,8 @@ static double release_s(const ms_dag *dag, const ms_timeline *timeline, int32_t 
     return end_s - dag->network.phases[work->phase_first + work->phase_count - 1].latency_s;
 }
 
-/* When a member was ready by itself: the latest end of its dependencies and release of its stream,
- * at most its operation's start [s].  released_s: of its stream. */
+/* When a member is ready by itself [s]: the latest end of its dependencies and the release of its
+ * stream, but no later than the start of its operation.  released_s: release of its stream [s]. */
 static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
                                int32_t member, double released_s) {
     double arrival_s = ms_max(0.0, released_s);
@@ -22,9 +26,9 @@ static double member_arrival_s(const ms_dag *dag, const ms_timeline *timeline, i
     return ms_min(arrival_s, timeline->start_s[op]);
 }
 
-/* When the last member was ready by itself [s]: the operation's start, or before it where a host
- * had yet to launch what all members were ready for, as that is no waiting for another rank.
- *  released_s: [stream_count]. */
+/* When the last member of an operation is ready by itself [s]. This is the operation's start; where
+ * hosts take time to launch, the start may be later, and the time from the last arrival on is no
+ * waiting for another rank.  released_s: [stream_count] releases of the streams [s]. */
 static double last_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int32_t op,
                              const double *released_s) {
     if (dag->works[dag->ops[op].work].host_s <= 0.0) {
@@ -38,24 +42,26 @@ static double last_arrival_s(const ms_dag *dag, const ms_timeline *timeline, int
     return last_s;
 }
 
-/* What all communications of one work have in common. */
+/* Values that all communications of one work have in common. */
 typedef struct work_facts {
-    int32_t row; /* + 1, of the last one that was met; 0: none */
-    double alone_s, latency_s;
+    int32_t row;               /* row of the last communication of the work, + 1; 0: none yet */
+    double alone_s, latency_s; /* as in ms_coll_row [s] */
 } work_facts;
 
 /* Rows under construction. */
 typedef struct rows {
     work_facts *of_work; /* [work_count] */
-    double *released_s; /* [stream_count] when the last operation met on each stream let go of it */
-    ms_vector list;     /* ms_coll_row; time_s, wait_s and count_per_rank are weighted sums */
-    ms_memo keys;       /* of ms_coll_row without sums, by the numbers of the rows */
-    int32_t *of_op;     /* [op_count] row + 1 of an operation, 0: computation, or not measured */
-    int32_t *of_part;   /* [parts of all pieces] row + 1 of a part of a measured piece; 0: none */
-    double *pieces;     /* [work_count] ranks that ran a piece, times how often */
+    double *released_s; /* [stream_count] when the last operation so far released each stream [s] */
+    ms_vector list;     /* of ms_coll_row; times and count_per_rank are sums, weighted by ranks */
+    ms_memo keys;       /* of ms_coll_row without sums; the number of a key is that of its row */
+    int32_t *of_op;   /* [op_count] row of each operation, + 1; 0: a computation, or not measured */
+    int32_t *of_part; /* [parts of all pieces] row of each communication in a measured piece, + 1;
+                         0: none */
+    double *pieces;   /* [work_count] how often each work that is a piece runs, summed over ranks */
 } rows;
 
-/* The row of the sort of a communication, entered if it is new; NULL when memory runs out. */
+/* The row for communications of a work on an axis, added if it is new; NULL when memory runs out.
+ */
 static ms_coll_row *find_new_row(rows *all, const ms_dag_work *work, int axis) {
     const ms_coll_row key = {.axis = (ms_axis)axis,
                              .kind = (ms_coll_kind)work->coll,
@@ -73,8 +79,8 @@ static ms_coll_row *find_new_row(rows *all, const ms_dag_work *work, int axis) {
     return &MS_AT(&all->list, ms_coll_row, number);
 }
 
-/* The row of an operation's communication, entered if it is new. The row that the operation's work
- * had last is tried first: most works are of one axis. */
+/* The row of an operation's communication, added if it is new; NULL when memory runs out. The last
+ * row of the operation's work is tried first, since most works have one axis. */
 static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
     work_facts *facts = &all->of_work[dag->ops[op].work];
     ms_coll_row *row = facts->row > 0 ? &MS_AT(&all->list, ms_coll_row, facts->row - 1) : NULL;
@@ -88,7 +94,8 @@ static ms_coll_row *find_row(rows *all, const ms_dag *dag, int32_t op) {
     return row;
 }
 
-/* Count a rank for a row that has not counted it.  last: [rows] rank + 1 that each has counted. */
+/* Add the ranks of the job that simulated rank `rank` stands for to a row (-1: none), unless they
+ * have been added already.  last: [rows] the last rank added to each row, + 1. */
 static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, int32_t *last) {
     if (row >= 0 && last[row] != rank + 1) {
         last[row] = rank + 1;
@@ -96,8 +103,8 @@ static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, 
     }
 }
 
-/* Count a rank for the rows of the collectives inside its pieces.  last_piece: [works] rank + 1
- * that each piece has counted. */
+/* As count_rank, for the rows of all collectives inside a rank's pieces.  last_piece: [works] the
+ * last rank whose piece of this work has been counted, + 1. */
 static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
                                  int32_t *last_piece) {
     const ms_dag *dag = ops->dag;
@@ -114,8 +121,8 @@ static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank
     }
 }
 
-/* Count the ranks of the job that each row concerns: those behind the simulated ranks of its
- * operations, each once. */
+/* Set `ranks` of every row: the number of the job's ranks that take part in its communications,
+ * each counted once; of messages only the senders.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratch) {
     const ms_dag *dag = ops->dag;
     int32_t *last = MS_NEW(scratch, int32_t, all->list.count); /* rank + 1 that a row has counted */
@@ -136,6 +143,7 @@ static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratc
     return MS_OK;
 }
 
+/* Add a communication to the figures of its members' ranks and to its row. */
 static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_coll_row *row,
                      ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
@@ -162,16 +170,18 @@ static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_col
     }
 }
 
-static void let_go(const ms_rank_ops *ops, int32_t op, double *released_s) {
+/* Set when operation `op` releases its streams. */
+static void set_released(const ms_rank_ops *ops, int32_t op, double *released_s) {
     double time_s = release_s(ops->dag, ops->timeline, op);
     for (int32_t m = ops->dag->member_first[op]; m < ops->dag->member_first[op + 1]; m++) {
         released_s[ops->dag->member_stream[m]] = time_s;
     }
 }
 
-/* Note a piece for every rank that runs it; the first time, enter the rows of what it hides.
- * Returns MS_OK; MS_E_NOMEM. */
-static ms_status note_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_metrics *metrics) {
+/* Count one operation that is a piece: the bytes of its communications for each rank that runs it,
+ * and how often the piece runs. The first operation of a piece enters the rows of the
+ * communications inside it.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status count_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     int32_t index = dag->ops[op].work;
     const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[index]);
@@ -199,7 +209,7 @@ static ms_status note_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_me
     return MS_OK;
 }
 
-/* Count the communications that pieces hide. */
+/* Add the communications inside pieces to their rows, as often as the pieces run. */
 static void count_parts(const ms_dag *dag, rows *all) {
     for (int32_t w = 0; w < dag->work_count; w++) {
         const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
@@ -220,7 +230,7 @@ static void count_parts(const ms_dag *dag, rows *all) {
     }
 }
 
-/* Turn sums over steps into those of one. */
+/* Divide the sums of ranks by the number of measured steps. */
 static void finish_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     for (int32_t r = 0; r < ops->dag->rank_count; r++) {
         for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
@@ -230,6 +240,8 @@ static void finish_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     }
 }
 
+/* Turn the weighted sums of rows into means, and move the rows to `arena`.  Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status finish_rows(rows *all, const ms_rank_ops *ops, ms_arena *arena,
                              ms_metrics *metrics) {
     double ranks = 0.0;
@@ -243,6 +255,7 @@ static ms_status finish_rows(rows *all, const ms_rank_ops *ops, ms_arena *arena,
     }
     for (int i = 0; i < metrics->collective_count; i++) {
         ms_coll_row *row = &metrics->collectives[i];
+        /* count_per_rank is the sum of the weights until it is divided itself */
         row->time_s /= row->count_per_rank;
         row->alone_s /= row->count_per_rank;
         row->latency_s /= row->count_per_rank;
@@ -252,9 +265,8 @@ static ms_status finish_rows(rows *all, const ms_rank_ops *ops, ms_arena *arena,
     return MS_OK;
 }
 
-/* Count all communications of the measured steps, and note their pieces.  Returns MS_OK;
- * MS_E_NOMEM.
- */
+/* Count all communications and pieces of the measured steps. Operations before them only release
+ * streams.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     for (int32_t op = 0; op < dag->op_count; op++) {
@@ -267,23 +279,24 @@ static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metric
             all->of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
             count_op(ops, op, all, row, metrics);
         } else if (is_measured && dag->works[dag->ops[op].work].piece > 0) {
-            ms_status status = note_piece(ops, op, all, metrics);
+            ms_status status = count_piece(ops, op, all, metrics);
             if (status != MS_OK) {
                 return status;
             }
         }
-        let_go(ops, op, all->released_s);
+        set_released(ops, op, all->released_s);
     }
     return MS_OK;
 }
 
+/* Number of parts of all pieces of a graph; pieces lie side by side. */
 static size_t count_all_parts(const ms_dag *dag) {
     const ms_dag_pieces *all = &dag->network.pieces;
     const ms_dag_piece *last = all->count == 0 ? NULL : &all->pieces[all->count - 1];
     return last == NULL ? 0 : (size_t)(last->part_first + last->part_count);
 }
 
-/* Room for the rows of a graph.  Returns MS_OK; MS_E_NOMEM. */
+/* Allocate the arrays for the rows of a graph.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_rows(rows *all, const ms_dag *dag, ms_arena *scratch) {
     ms_vector_init(&all->list, sizeof(ms_coll_row));
     ms_memo_init(&all->keys, sizeof(ms_coll_row), 0);

@@ -1,32 +1,40 @@
+/* Where the time of a rank goes (metrics.h defines the categories): fills a rank's time with spans
+ * of one category each, splitting every gap of its compute stream among the communications and
+ * computations that caused it; and the same for the critical path. A cause is the operation whose
+ * end released another one (ms_timeline.cause). */
 #include "simulate/metrics/internal.h"
 
-/* Operations of one stream may overlap by this share of the step, for an engine whose clock rounds.
- * Far above rounding (1e-16 per operation), far below what a table shows. */
+/* Operations of one stream may overlap by this share of the makespan, as the engine's clock rounds.
+ * It is far above rounding (1e-16 per operation), and far below what a table shows. */
 static const double OVERLAP_TOLERANCE = 1e-9;
 
-/* A computation that takes longer than its work by less than this share of the run was not slowed:
- * its start and end are rounded. */
+/* A computation counts as slowed down only if it takes longer than its work by more than this share
+ * of the makespan: less may be rounding of its start and end. */
 static const double SLOWED_TOLERANCE = 1e-12;
 
-/* What starts no later than this, and this share of the time, after its cause has ended, its host
- * has not held back: the engine takes ends as far apart for one (replay.c). */
+/* An operation was held back by its host only if it starts later than this after the end of its
+ * cause [s, plus this share of the date]: the engine treats ends that are as close as simultaneous
+ * (replay.c). */
 static const double LAUNCHED_TOLERANCE = 4e-12;
 
-/* Dates a period apart are so within this share of it, far above what the engine has proven. */
+/* Two dates count as one period apart within this share of the period, far above the differences
+ * that the engine accepts (steady.c). */
 static const double PERIOD_TOLERANCE = 1e-7;
 
 /* A gap of a rank's compute stream. */
 typedef struct idle_gap {
     double from_s, to_s;
-    int32_t rank;
-    int32_t cause;           /* what ended it */
-    ms_time_category bubble; /* phase it lies in */
+    int32_t rank;            /* simulated rank */
+    int32_t cause;           /* operation whose end ended the gap */
+    ms_time_category bubble; /* bubble category of the pipeline phase that the gap is in */
 } idle_gap;
 
+/* The value, limited to the range from `low` to `high`. */
 static inline double clamp(double value, double low, double high) {
     return ms_min(ms_max(value, low), high);
 }
 
+/* Append a span up to `to_s`, if it is not empty.  part: only for MS_TIME_OTHER. */
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
                      ms_other_part part) {
     ms_time_span *span = to_s > from_s ? ms_vector_next(spans) : NULL;
@@ -35,10 +43,12 @@ static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_categ
     }
 }
 
+/* Append a span; if its category is MS_TIME_OTHER, it is waiting for the host. */
 static void add_span(ms_vector *spans, double from_s, double to_s, ms_time_category category) {
     add_part(spans, from_s, to_s, category, MS_OTHER_HOST);
 }
 
+/* Reverse the order of the spans from index `first` on. */
 static void reverse_spans(ms_vector *spans, size_t first) {
     if (spans->count == first) {
         return;
@@ -50,57 +60,64 @@ static void reverse_spans(ms_vector *spans, size_t first) {
     }
 }
 
-/* Category of waiting for computation `op` on rank `rank`. */
-static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *g, int32_t op) {
+/* Category of a gap in which the rank waits for computation `op`: a bubble if it is one of another
+ * pipeline rank, imbalance if it is one of another rank of the same stage. */
+static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *gap, int32_t op) {
     int32_t other = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
-    if (other == g->rank) {
+    if (other == gap->rank) {
         return MS_TIME_OTHER;
     }
-    return dag->ranks[other].pp != dag->ranks[g->rank].pp ? g->bubble : MS_TIME_IMBALANCE;
+    return dag->ranks[other].pp != dag->ranks[gap->rank].pp ? gap->bubble : MS_TIME_IMBALANCE;
 }
 
-/* From when on what `op` released, and what started at `to_s`, waited for its host alone: the end
- * of `op`, or `to_s` itself where that is no earlier. */
+/* From when on an operation that started at `to_s` waited only for its host: the end of its cause
+ * `op`; `to_s` itself if the operation started at that end, within the tolerance. */
 static double launched_from_s(const ms_timeline *timeline, int32_t op, double to_s) {
     double end_s = timeline->end_s[op];
     return to_s - end_s > LAUNCHED_TOLERANCE * (1.0 + to_s) ? end_s : to_s;
 }
 
-/* Split a gap, walking back from its end. Each communication of the chain covers the time from its
- * start to the start of the next, or to its end where that had yet to be launched: a pipelined
- * message lets its successor start before its own end, and nothing must count twice. The walk stops
- * at the gap's start: whatever came before had ended by then. */
-static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *g, ms_vector *spans) {
+/* Append the spans of a gap, walking back from its end along causes. Each communication on the way
+ * covers the time from its start to the start of its successor; if the successor started later than
+ * the communication ended, that time is waiting for the host. A pipelined message ends after its
+ * successor has started, so only the part before that start counts. The walk ends at the first
+ * computation or at the start of the gap: all earlier operations had ended by then. The spans are
+ * found from the last to the first, and are reversed at the end.  Returns MS_OK; MS_E_BUG if causes
+ * form a circle. */
+static ms_status split_gap(const ms_rank_ops *ops, const idle_gap *gap, ms_vector *spans) {
     const ms_timeline *timeline = ops->timeline;
     size_t first = spans->count;
-    double to_s = g->to_s;
-    int32_t op = g->cause;
+    double to_s = gap->to_s;
+    int32_t op = gap->cause;
     int32_t steps = 0;
-    while (op >= 0 && to_s > g->from_s && !ms_dag_is_compute(ops->dag, op)) {
+    while (op >= 0 && to_s > gap->from_s && !ms_dag_is_compute(ops->dag, op)) {
         if (++steps > timeline->op_count) {
             return MS_E_BUG;
         }
-        double until_s = clamp(launched_from_s(timeline, op, to_s), g->from_s, to_s);
+        double until_s = clamp(launched_from_s(timeline, op, to_s), gap->from_s, to_s);
         add_span(spans, until_s, to_s, MS_TIME_OTHER);
         to_s = until_s;
-        double from_s = clamp(timeline->start_s[op], g->from_s, to_s);
+        double from_s = clamp(timeline->start_s[op], gap->from_s, to_s);
+        /* the part counts only for communications of no axis: those of the norm */
         add_part(spans, from_s, to_s, ms_time_category_of_axis((ms_axis)ms_op_axis(ops->dag, op)),
                  MS_OTHER_NORM);
         to_s = from_s;
         op = timeline->cause[op];
     }
-    if (to_s > g->from_s) {
-        double until_s = op < 0 ? g->from_s : clamp(timeline->end_s[op], g->from_s, to_s);
+    /* the rest: the wait for computation `op` until its end, and for the host from then on */
+    if (to_s > gap->from_s) {
+        double until_s = op < 0 ? gap->from_s : clamp(timeline->end_s[op], gap->from_s, to_s);
         add_span(spans, until_s, to_s, MS_TIME_OTHER);
         if (op >= 0) {
-            add_span(spans, g->from_s, until_s, category_of_wait(ops->dag, g, op));
+            add_span(spans, gap->from_s, until_s, category_of_wait(ops->dag, gap, op));
         }
     }
     reverse_spans(spans, first);
     return MS_OK;
 }
 
-/* Phases of one step on a rank, as positions in its list of computations. */
+/* The phases of the pipeline (warm-up, steady, cool-down) of one step on a rank, as positions in
+ * its list of computations.  list: [count] operations of the step. */
 static ms_pipeline_phases find_phases(const ms_dag *dag, const int32_t *list, int32_t count) {
     ms_pipeline_phases phases = MS_NO_PHASES;
     for (int32_t i = 0; i < count; i++) {
@@ -112,7 +129,8 @@ static ms_pipeline_phases find_phases(const ms_dag *dag, const int32_t *list, in
     return phases;
 }
 
-/* Category of the gap before position `i`. What lies between two steps leads the second. */
+/* Bubble category of the gap before position `i` of a step's computations. A gap between two steps
+ * is before position 0 of the second one, and so in its warm-up. */
 static ms_time_category bubble_before(const ms_pipeline_phases *phases, int32_t i) {
     static const ms_time_category CATEGORIES[] = {
         [MS_PHASE_WARMUP] = MS_TIME_BUBBLE_WARMUP,
@@ -122,18 +140,19 @@ static ms_time_category bubble_before(const ms_pipeline_phases *phases, int32_t 
     return CATEGORIES[ms_phase_before(phases, i)];
 }
 
-/* A rank's computations, walked step by step. */
+/* A walk through a rank's computations, step by step. */
 typedef struct step_walk {
     const ms_dag *dag;
-    const int32_t *list;
+    const int32_t *list; /* [count] computations of the rank */
     int32_t count;
-    int32_t end;               /* first operation after the step at hand */
-    int32_t step;              /* the next one */
-    int32_t first;             /* position of the step's first computation */
-    ms_pipeline_phases phases; /* in positions from there */
+    int32_t end;               /* first operation after the current step */
+    int32_t step;              /* index of the step after the current one */
+    int32_t first;             /* position in `list` of the current step's first computation */
+    ms_pipeline_phases phases; /* of the current step, in positions counted from `first` */
 } step_walk;
 
-/* Go on to the step that position `i` belongs to. */
+/* Move the walk to the step that position `i` belongs to; position `count` belongs to the last
+ * step. */
 static void walk_to(step_walk *walk, int32_t i) {
     if (i == walk->count || walk->list[i] < walk->end) {
         return;
@@ -149,7 +168,9 @@ static void walk_to(step_walk *walk, int32_t i) {
     walk->phases = find_phases(walk->dag, walk->list + i, next - i);
 }
 
-/* Add a stretch of a span to what a rank's time goes to; of a piece, each part its share. */
+/* Add `length_s` of a span to the sums of its category. Of a piece, the time in which it waits for
+ * an axis goes to the category of that axis, in proportion to the length, and the rest to
+ * computing. */
 static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
     double rest_s = length_s;
     for (unsigned axes = span->piece == NULL ? 0 : span->piece->comm_axes; axes != 0;) {
@@ -196,12 +217,14 @@ static void sum_spans(const ms_rank_ops *ops, int32_t rank, const ms_vector *spa
     }
 }
 
+/* Category of the time in which a computation runs. */
 static ms_time_category category_of_compute(const ms_dag *dag, int32_t op) {
     return dag->ops[op].kind == MS_OP_OPTIMIZER ? MS_TIME_OPTIMIZER : MS_TIME_COMPUTE;
 }
 
-/* A computation's span. One that took longer than its work was slowed down; what is within rounding
- * of the clock was not. In a piece, other communication may have slowed it down before that. */
+/* Append the span of computation `op`, from `from_s` on, to its end. slowed_share: the excess of
+ * its duration over the time of its work, if that is more than rounding; in a piece also what
+ * communication inside it has added to the time of its work. */
 static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, double from_s) {
     const ms_dag_work *work = &ops->dag->works[ops->dag->ops[op].work];
     double end_s = ops->timeline->end_s[op];
@@ -231,19 +254,20 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
         .dag = ops->dag, .list = list, .count = count, .phases = find_phases(ops->dag, NULL, 0)};
     double now_s = 0.0;
     spans->count = 0;
+    /* position `count` is the end of the run: the gap there is caused by the last operation */
     for (int32_t i = 0; i <= count; i++) {
         walk_to(&walk, i);
         int32_t op = i < count ? list[i] : ops->last_op;
-        idle_gap g = {.from_s = now_s,
-                      .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
-                      .rank = rank,
-                      .cause = i < count ? timeline->cause[op] : op,
-                      .bubble = bubble_before(&walk.phases, i - walk.first)};
-        if (g.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
-            split_gap(ops, &g, spans) != MS_OK) {
+        idle_gap gap = {.from_s = now_s,
+                        .to_s = i < count ? timeline->start_s[op] : timeline->makespan_s,
+                        .rank = rank,
+                        .cause = i < count ? timeline->cause[op] : op,
+                        .bubble = bubble_before(&walk.phases, i - walk.first)};
+        if (gap.to_s < now_s - OVERLAP_TOLERANCE * timeline->makespan_s ||
+            split_gap(ops, &gap, spans) != MS_OK) {
             return MS_E_BUG;
         }
-        now_s = ms_max(now_s, g.to_s);
+        now_s = ms_max(now_s, gap.to_s);
         if (i < count) {
             add_compute(spans, ops, op, now_s);
             now_s = ms_max(now_s, timeline->end_s[op]);
@@ -256,7 +280,8 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
     return MS_OK;
 }
 
-/* Add what the path spends in an operation; of a piece, what the longest chain in it does. */
+/* Add `length_s` that the critical path spends in operation `op` to the sums of its category. Of a
+ * piece, the shares of axes are those of the critical path through it. */
 static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_sum *sums) {
     const ms_timeline *timeline = ops->timeline;
     const ms_dag_piece *piece = ms_dag_piece_of(ops->dag, &ops->dag->works[ops->dag->ops[op].work]);
@@ -274,18 +299,18 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     ms_sum_add(&sums[category], rest_s);
 }
 
-/* A walk back along causes. Each stretch of the timeline that is repeated is walked through as
- * often as it comes: where the walk has come to its beginning, it goes on at its end, at the
- * operation a period behind. */
+/* A walk back along causes, from the end of the run. A stretch (a part of the timeline that stands
+ * for several repetitions, engine.h) is walked through once for each repetition: at its beginning
+ * the walk jumps to its end, to the operation one period later. */
 typedef struct path_walk {
     const ms_rank_ops *ops;
-    int32_t op;         /* -1: at the beginning of the run */
-    double to_s;        /* what lies behind it is counted */
-    int32_t stretch;    /* the last one that the walk is not through with, -1: none */
-    int32_t times_left; /* of it */
+    int32_t op;         /* current operation, -1: the walk is at the beginning of the run */
+    double to_s;        /* the time after this instant has been counted [s] */
+    int32_t stretch;    /* the next stretch on the way back, or the current one; -1: none is left */
+    int32_t times_left; /* repetitions of that stretch still to be walked through */
 } path_walk;
 
-/* Whether `later` is `op` a period later: the same thing at that time. */
+/* Whether `later` does the same as `op` one period later. */
 static bool is_period_later(const ms_rank_ops *ops, double period_s, int32_t op, int32_t later) {
     const ms_dag_op *a = &ops->dag->ops[op];
     const ms_dag_op *b = &ops->dag->ops[later];
@@ -294,8 +319,8 @@ static bool is_period_later(const ms_rank_ops *ops, double period_s, int32_t op,
            a->kind == b->kind && fabs(apart_s - period_s) <= PERIOD_TOLERANCE * period_s;
 }
 
-/* The operation a period behind another on its first stream, -1: none. */
-static int32_t find_period_later(const ms_rank_ops *ops, double period_s, int32_t op) {
+/* The operation on the first stream of `op` that does the same one period later; -1: none. */
+static int32_t find_next_occurrence(const ms_rank_ops *ops, double period_s, int32_t op) {
     const ms_dag *dag = ops->dag;
     int32_t member = dag->member_first[op];
     int32_t stream = dag->member_stream[member];
@@ -310,15 +335,16 @@ static int32_t find_period_later(const ms_rank_ops *ops, double period_s, int32_
     return later;
 }
 
-/* Come to a stretch of the timeline, or to -1: there is none (any more). */
-static void come_to_stretch(path_walk *walk, int32_t stretch) {
+/* Make `stretch` the next stretch of the walk; -1: none is left. */
+static void set_stretch(path_walk *walk, int32_t stretch) {
     walk->stretch = stretch;
     walk->times_left = stretch < 0 ? 0 : walk->ops->timeline->steady.of_step[stretch].times;
 }
 
-/* Go back to the end of the stretch, if the walk has come to its beginning too soon.  Returns
- * whether the operation is there. */
-static bool walk_again(path_walk *walk) {
+/* If the walk has reached the beginning of its stretch with repetitions left, move it one period
+ * on, to the stretch's end. Causes may lie several periods back, so it may have to move several
+ * times.  Returns whether the operation there exists. */
+static bool repeat_stretch(path_walk *walk) {
     if (walk->stretch < 0) {
         return true;
     }
@@ -326,11 +352,11 @@ static bool walk_again(path_walk *walk) {
     while (walk->times_left > 0 && walk->op >= 0 && walk->to_s <= stretch->from_s) {
         walk->times_left--;
         walk->to_s += stretch->period_s;
-        walk->op = find_period_later(walk->ops, stretch->period_s, walk->op);
+        walk->op = find_next_occurrence(walk->ops, stretch->period_s, walk->op);
     }
     bool is_there = walk->times_left == 0 || walk->op >= 0;
     if (walk->times_left == 0) {
-        come_to_stretch(walk, walk->stretch - 1);
+        set_stretch(walk, walk->stretch - 1);
     }
     return is_there;
 }
@@ -340,7 +366,8 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_window *window = &ops->measured.path;
     ms_sum sums[MS_TIME_COUNT] = {0};
     path_walk walk = {.ops = ops, .op = ops->last_op, .to_s = window->to_s};
-    come_to_stretch(&walk, timeline->steady.count - 1);
+    set_stretch(&walk, timeline->steady.count - 1);
+    /* a walk of more operations than this has met a circle */
     int64_t most = timeline->op_count;
     for (int32_t i = 0; i < timeline->steady.count; i++) {
         most += (int64_t)timeline->op_count * timeline->steady.of_step[i].times;
@@ -356,7 +383,7 @@ ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
         sum_of_path(ops, walk.op, until_s - from_s, sums);
         walk.to_s = from_s;
         walk.op = timeline->cause[walk.op];
-        if (!walk_again(&walk)) {
+        if (!repeat_stretch(&walk)) {
             return MS_E_BUG;
         }
     }

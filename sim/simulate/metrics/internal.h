@@ -1,5 +1,5 @@
 /*
- * What the files of the metrics layer share.
+ * Types and functions that the files of the metrics room share.
  */
 #ifndef MESHSIM_METRICS_INTERNAL_H
 #define MESHSIM_METRICS_INTERNAL_H
@@ -9,13 +9,14 @@
 #include "base/number.h" /* the timeline was checked to hold numbers */
 #include "simulate/metrics/metrics.h"
 
-/** A sum that does not lose the small terms, so that a rank's categories sum to the step time
- * whatever their number.  Source: Neumaier, ZAMM 54 (1974), compensated summation. */
+/** A sum without accumulated rounding errors, so that a rank's categories sum to the step time
+ * however many terms they have.  Source: Neumaier, ZAMM 54 (1974), compensated summation. */
 typedef struct ms_sum {
     double value;
-    double rest; /**< what `value` lost to rounding so far */
+    double rest; /**< rounding errors of `value` so far */
 } ms_sum;
 
+/** Add a term; the rounding error of the addition is added to `rest`. */
 static inline void ms_sum_add(ms_sum *sum, double term) {
     double value = sum->value + term;
     sum->rest +=
@@ -23,22 +24,25 @@ static inline void ms_sum_add(ms_sum *sum, double term) {
     sum->value = value;
 }
 
+/** The sum of all terms. */
 static inline double ms_sum_total(const ms_sum *sum) {
     return sum->value + sum->rest;
 }
 
-/** A stretch of a rank's time; it starts where the one before it ends (the first at 0). */
+/** A span: a part of a rank's time that has one category. It starts where the span before it ends,
+ * the first one at 0. */
 typedef struct ms_time_span {
-    double end_s;
+    double end_s; /**< [s] */
     ms_time_category category;
-    ms_other_part part;        /**< of MS_TIME_OTHER */
-    double slowed_share;       /**< of MS_TIME_COMPUTE: of its length, what communication added */
-    const ms_dag_piece *piece; /**< of MS_TIME_COMPUTE: that it is, and so waits in between; else
-                                  NULL */
-    double length_s;           /**< of the whole piece's operation */
+    ms_other_part part;  /**< only for MS_TIME_OTHER */
+    double slowed_share; /**< MS_TIME_COMPUTE: share of its length that communication beside it
+                            added */
+    const ms_dag_piece *piece; /**< MS_TIME_COMPUTE: the piece that runs, within which the rank also
+                                  waits; else NULL */
+    double length_s;           /**< MS_TIME_COMPUTE: duration of the whole operation [s] */
 } ms_time_span;
 
-/** Of a span, the share in which its rank computes: all, but of a piece. */
+/** The share of a span in which its rank computes: 1, less the waits inside a piece. */
 static inline double ms_span_computing(const ms_time_span *span) {
     if (span->piece == NULL || span->length_s <= 0.0) {
         return 1.0;
@@ -46,22 +50,22 @@ static inline double ms_span_computing(const ms_time_span *span) {
     return ms_max(0.0, 1.0 - span->piece->waited_s / span->length_s);
 }
 
-/** A stretch of time that figures are taken over. */
+/** A window: the part of the timeline that figures are taken over. */
 typedef struct ms_window {
     double from_s;
     double to_s;
 } ms_window;
 
-/** The part of a timeline that counts: all of one step, of several all but the first. */
+/** The part of a timeline that is measured: the whole of one step; of several steps, all but the
+ * first. */
 typedef struct ms_measured {
-    ms_window path;   /**< from the end of the step before to the end: the critical path's */
-    ms_window *ranks; /**< [rank_count], as long as the path's; in a scratch arena */
-    double steps;     /**< that are in it */
-    int32_t first_op; /**< of these steps */
+    ms_window path;   /**< the critical path's: from the end of the first step (or 0) to the end */
+    ms_window *ranks; /**< [rank_count] those of the ranks, as long as `path`; scratch */
+    double steps;     /**< number of steps measured */
+    int32_t first_op; /**< first operation of these steps */
 } ms_measured;
 
-/** A timeline and, per simulated rank, the operations that concern it. Arrays in a scratch arena.
- */
+/** A timeline and the operations of each simulated rank. Arrays in a scratch arena. */
 typedef struct ms_rank_ops {
     const ms_dag *dag;
     const ms_timeline *timeline;
@@ -79,29 +83,32 @@ typedef struct ms_rank_ops {
 ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bool with_comm,
                               ms_arena *scratch, ms_rank_ops *ops_out);
 
-/** Find the steps' times and what of the timeline counts: set ops->measured and, in `arena`,
- * metrics->steps with the step time.  Returns MS_OK; MS_E_NOMEM; MS_E_RANGE where a rank's window
- * begins in what the timeline holds once for many times.  O(operations). */
+/** Find the times of the steps and the windows that are measured: set ops->measured, and
+ * metrics->steps (in `arena`) with the step time.  Returns MS_OK; MS_E_NOMEM (not reported);
+ * MS_E_RANGE (not reported) where a rank's window would begin in a repetition of a stretch that the
+ * timeline does not contain. O(operations). */
 ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                            ms_metrics *metrics);
 
-/** Pass that a computation belongs to; MS_PASS_COUNT if none. The input gradient counts as the
- * fused backward pass B, and so does the recomputation that opens either. */
+/** The pass that a computation belongs to; MS_PASS_COUNT: none. An input gradient (I) counts as the
+ * backward pass B, and so does the recomputation before either. */
 ms_pass ms_op_pass(const ms_dag *dag, int32_t op);
 
-/** Fill `spans` (of ms_time_span, emptied first) with where the time of one rank goes, from 0 to
- * the last step's end without a hole, and set time_s, other_s and slowed_s of *rank_out.  Returns
- * MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes go round in a circle
- * (not reported here). */
+/** Fill `spans` (of ms_time_span, emptied first) with the spans of one rank from 0 to the makespan,
+ * without a hole, and set time_s, other_s and slowed_s of *rank_out from those in the rank's
+ * window.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG when operations of the rank overlap or causes form a
+ * circle (none reported). */
 ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
                         ms_rank_metrics *rank_out);
 
-/** Where the time of the longest chain goes.  critical_s: [MS_TIME_COUNT], sums to the step time.
- *  Returns MS_OK; MS_E_BUG when causes go round in a circle (not reported here).  O(operations). */
+/** Find the time that the critical path spends in each category.  critical_s: [MS_TIME_COUNT] [s],
+ * sums to the step time.  Returns MS_OK; MS_E_BUG (not reported) when causes form a circle.
+ * O(operations, times the repetitions of stretches). */
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s);
 
-/** Set busy_s, exposed_s, overlapped_s and in_idle_s of *rank_out.
- *  spans: of the rank.  intervals: scratch, of ms_interval.  Returns MS_OK; MS_E_NOMEM. */
+/** Set busy_s, exposed_s, overlapped_s and in_idle_s of all axes of *rank_out.
+ *  spans: of the rank, from ms_rank_spans.  intervals: scratch, of ms_interval.  Returns MS_OK;
+ * MS_E_NOMEM (not reported). */
 ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *spans,
                        ms_vector *intervals, ms_rank_metrics *rank_out);
 
@@ -109,17 +116,18 @@ ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *sp
 typedef struct ms_interval {
     double start_s;
     double end_s;
-    int axis;
+    int axis; /**< ms_axis */
 } ms_interval;
 
-/** Axis a communication is counted under: MS_AXIS_OTHER where it names none. */
+/** The axis under which a communication is counted: MS_AXIS_OTHER if its operation has none. */
 static inline int ms_op_axis(const ms_dag *dag, int32_t op) {
     int axis = dag->ops[op].axis;
     return axis == MS_AXIS_NONE || axis >= MS_AXIS_COUNT ? MS_AXIS_OTHER : axis;
 }
 
-/** Add bytes and waiting times of the measured steps' communications to metrics->ranks and set
- * metrics->collectives (in `arena`).  Returns MS_OK; MS_E_NOMEM.  O(members + dependencies). */
+/** Set bytes and wait_s of all axes in metrics->ranks from the communications of the measured
+ * steps, and set metrics->collectives (in `arena`).  Returns MS_OK; MS_E_NOMEM (not reported).
+ * O(members + dependencies). */
 ms_status ms_count_communication(const ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                                  ms_metrics *metrics);
 

@@ -1,4 +1,5 @@
-/* Rings whose latency dominates them, in a step that was simulated. */
+/* Warns of rings whose time is mostly latency, in a step that was simulated (estimate/advice.h has
+ * the rule and the message). */
 #include "estimate/advice.h"
 #include "simulate/metrics/metrics.h"
 
@@ -23,7 +24,7 @@ void ms_advise_latency(const ms_metrics *metrics, ms_diag *diag) {
         latency_s[c->axis] +=
             ms_ring_is_dominated(&rows[i]) ? c->count_per_rank * c->latency_s : 0.0;
     }
-    /* of what an axis exposes, the part of its time that is such latency */
+    /* exposed time of each axis, multiplied by the share of such latency in its busy time */
     double exposed_s = 0.0;
     for (int a = 0; a < MS_AXIS_COUNT; a++) {
         exposed_s +=

@@ -1,6 +1,9 @@
+/* Computes all metrics of a timeline (metrics.h): checks the timeline, measures every simulated
+ * rank, and takes means over the ranks of the job. */
 #include "simulate/metrics/internal.h"
 
-/* What is wrong with a timeline, NULL if nothing. Written so that a NaN fails every comparison. */
+/* Check a timeline. Returns what is wrong, as a fragment of an error message; NULL: nothing.
+ * Comparisons are negated so that a NaN fails them. */
 static const char *find_fault(const ms_dag *dag, const ms_timeline *timeline) {
     if (timeline->op_count != dag->op_count) {
         return "has another number of operations than its graph";
@@ -19,6 +22,8 @@ static const char *find_fault(const ms_dag *dag, const ms_timeline *timeline) {
     return timeline->makespan_s == latest_s ? NULL : "does not end with its last operation";
 }
 
+/* Set the categories and the use of axes of every simulated rank.  Returns MS_OK; MS_E_NOMEM;
+ * MS_E_BUG as ms_rank_spans. */
 static ms_status measure_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     ms_vector spans;
     ms_vector intervals;
@@ -36,6 +41,7 @@ static ms_status measure_ranks(const ms_rank_ops *ops, ms_metrics *metrics) {
     return status;
 }
 
+/* Add a use of an axis, multiplied by `weight`, to a sum. */
 static void add_axis_use(ms_axis_use *sum, const ms_axis_use *use, double weight) {
     sum->bytes += weight * use->bytes;
     sum->busy_s += weight * use->busy_s;
@@ -45,7 +51,8 @@ static void add_axis_use(ms_axis_use *sum, const ms_axis_use *use, double weight
     sum->wait_s += weight * use->wait_s;
 }
 
-/* Means over the ranks that the simulated ones stand for. */
+/* Set the means over all ranks of the job: simulated ranks are weighted by their multiplicity. A
+ * step of 0 s has shares of 0. */
 static void take_means(const ms_dag *dag, ms_metrics *metrics) {
     double ranks = 0.0;
     for (int32_t r = 0; r < dag->rank_count; r++) {
@@ -68,6 +75,7 @@ static void take_means(const ms_dag *dag, ms_metrics *metrics) {
     }
 }
 
+/* Compute all metrics of a checked timeline; ms_metrics_compute reports failures. */
 static ms_status measure(const ms_dag *dag, const ms_timeline *timeline, ms_arena *scratch,
                          ms_arena *arena, ms_metrics *metrics) {
     ms_rank_ops ops;

@@ -6,11 +6,11 @@
  * Definitions: for every rank, the categories of ms_time_category sum to the step time.
  *
  * With K > 1 optimizer steps, all figures are those of one step, the mean over steps 2 to K, which
- * know nothing of the start. The step time is (end_K - end_1) / (K - 1), a step's end being the
- * last end of its operations on any rank. Times of a rank are taken over a stretch of K - 1 step
- * times up to the end of its own last computation: ranks that validate late are steps apart, and a
- * stretch common to all would count the idle time of those that end early. Idle time between a
- * rank's steps leads the second of them.
+ * do not depend on the start of the run. The step time is (end_K - end_1) / (K - 1), where the end
+ * of a step is the last end of its operations on any rank. Times of a rank are taken over a window
+ * of K - 1 step times up to the end of its own last computation (steps.md): with optimizer
+ * post-validation ranks may be steps apart, and a window common to all ranks would count the idle
+ * time of those that end early. Idle time between two steps of a rank belongs to the second.
  *
  * A gap of a rank's compute stream before operation X (or before the step's end) is split by
  * walking `cause` back from X through communication operations of any rank to the first computation
@@ -57,9 +57,10 @@ typedef enum ms_other_part {
     MS_OTHER_COUNT,
 } ms_other_part;
 
-/** Name of a category as it stands in time_share ("compute", "exposed_tp"); static storage. */
+/** Name of a category in results, a key of time_share ("compute", "exposed_tp"); static storage. */
 const char *ms_time_category_name(ms_time_category category);
-/** Name of a part of MS_TIME_OTHER as it stands in other_parts ("host", "norm"); static storage. */
+/** Name of a part of MS_TIME_OTHER in results, a key of other_parts ("host", "norm"); static
+ * storage. */
 const char *ms_other_part_name(ms_other_part part);
 /** Category of exposed communication of an axis. */
 ms_time_category ms_time_category_of_axis(ms_axis axis);
@@ -67,41 +68,43 @@ ms_time_category ms_time_category_of_axis(ms_axis axis);
 /** Communication of one axis on one rank (or a mean over ranks). busy_s = exposed_s + overlapped_s
  * + in_idle_s. */
 typedef struct ms_axis_use {
-    double bytes;        /**< sent by the rank [B] */
-    double busy_s;       /**< union over time of [last arrival, end] of its operations */
-    double exposed_s;    /**< of it, while the compute stream idled because of this axis; less than
-                            the rank's MS_TIME_EXPOSED_* where it also waited for other ranks' */
-    double overlapped_s; /**< of it, while the compute stream ran */
-    double in_idle_s;    /**< of it, during idle charged to another cause */
-    double wait_s;       /**< own arrival to last arrival, summed over operations */
+    double bytes;     /**< sent by the rank [B] */
+    double busy_s;    /**< length of the union of [start, end] of its operations */
+    double exposed_s; /**< of busy_s: the compute stream is idle because of this axis; less than the
+                         rank's MS_TIME_EXPOSED_* where it also waits for communication of others */
+    double overlapped_s; /**< of busy_s: the compute stream runs */
+    double in_idle_s;    /**< of busy_s: the compute stream is idle for another reason */
+    double wait_s;       /**< from own arrival to last arrival, summed over operations */
 } ms_axis_use;
 
-/** One simulated rank. */
+/** Figures of one simulated rank, for one step. */
 typedef struct ms_rank_metrics {
-    double time_s[MS_TIME_COUNT];   /**< sums to the step time */
-    double other_s[MS_OTHER_COUNT]; /**< sums to time_s[MS_TIME_OTHER] */
-    double slowed_s; /**< of time_s[MS_TIME_COMPUTE], what communication beside it added */
+    double time_s[MS_TIME_COUNT];   /**< by category; sums to the step time */
+    double other_s[MS_OTHER_COUNT]; /**< by part; sums to time_s[MS_TIME_OTHER] */
+    double slowed_s; /**< of time_s[MS_TIME_COMPUTE]: added by communication beside computations */
     ms_axis_use axes[MS_AXIS_COUNT];
 } ms_rank_metrics;
 
-/** Operations of one sort, summed over the simulated ranks. */
+/** A row of the table of collectives: all communications for which the fields up to size_B are
+ * equal, on all ranks. */
 typedef struct ms_coll_row {
     ms_axis axis;
     ms_coll_kind kind;
-    int tier;
-    int algorithm;
-    int protocol; /**< ms_protocol */
-    int group_size;
-    double size_B;
-    double count_per_rank; /**< mean over ranks */
-    double ranks;          /**< of the job that take part in some of them; of messages, that send */
+    int tier;              /**< outermost tier crossed, -1 none */
+    int algorithm;         /**< ms_coll_algorithm */
+    int protocol;          /**< ms_protocol */
+    int group_size;        /**< ranks of a group */
+    double size_B;         /**< full buffer [B] */
+    double count_per_rank; /**< number in a step, the mean over all ranks of the job */
+    double ranks;          /**< number of ranks of the job that take part in some; of messages, that
+                              send */
     double time_s;         /**< mean of end - start */
-    double alone_s;        /**< the same on idle links: what time_s has more is contention */
-    double latency_s;      /**< of alone_s, what no bandwidth would take away */
-    double wait_s;         /**< mean over members of start - own arrival */
+    double alone_s;        /**< mean time on idle links; time_s - alone_s is due to contention */
+    double latency_s;      /**< of alone_s: what more bandwidth would not shorten */
+    double wait_s;         /**< mean over members of last arrival - own arrival */
 } ms_coll_row;
 
-/** When an optimizer step ran: first start and last end of its operations on any rank. */
+/** When an optimizer step ran: first start and last end of its operations on any rank [s]. */
 typedef struct ms_step_times {
     double start_s;
     double end_s;
@@ -113,33 +116,34 @@ typedef struct ms_metrics {
     double step_time_s;
     ms_step_times *steps; /**< [step_count] */
     int step_count;
-    ms_rank_metrics *ranks;      /**< [rank_count] */
-    double share[MS_TIME_COUNT]; /**< mean over ranks (weighted by multiplicity), as fractions of
-                                    the step */
-    double other_share[MS_OTHER_COUNT]; /**< the same of what share[MS_TIME_OTHER] consists of */
-    double slowed_share; /**< the same of what communication added to share[MS_TIME_COMPUTE] */
-    ms_axis_use axes[MS_AXIS_COUNT];  /**< weighted means over ranks */
-    double critical_s[MS_TIME_COUNT]; /**< critical path; bubble categories stay 0; sums to
-                                         step_time_s */
+    ms_rank_metrics *ranks;      /**< [rank_count] simulated ranks */
+    double share[MS_TIME_COUNT]; /**< time of each category as a fraction of the step, mean over
+                                    ranks (weighted by multiplicity) */
+    double other_share[MS_OTHER_COUNT]; /**< likewise the parts of share[MS_TIME_OTHER] */
+    double slowed_share; /**< likewise what communication added to share[MS_TIME_COMPUTE] */
+    ms_axis_use axes[MS_AXIS_COUNT];  /**< means over ranks, weighted likewise */
+    double critical_s[MS_TIME_COUNT]; /**< time on the critical path by category; bubble categories
+                                         are 0; sums to step_time_s */
     ms_coll_row *collectives;         /**< [collective_count], in order of first use */
     int collective_count;
 } ms_metrics;
 
 /** Compute the metrics of a timeline.
- *  Returns MS_OK; MS_E_NOMEM; MS_E_BUG if the timeline contradicts itself; MS_E_RANGE (not
- * reported) where what is measured of a rank begins in the middle of what the timeline holds once
- * for many times, as it may where steps overlap.  O(operations log operations). */
+ *  *metrics_out: arrays in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_BUG (reported) if
+ * the timeline contradicts itself; MS_E_RANGE (not reported) where a rank's window would begin in a
+ * repetition of a stretch that the timeline does not contain, as it may where steps overlap.
+ * O(operations log operations). */
 ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_arena *arena,
                              ms_diag *diag, ms_metrics *metrics_out);
 
-/** Warn when more than a hundredth of a step is waiting for rings of which latency is most of the
- * time (advice.h).  O(collectives). */
+/** Warn when ranks wait for more than a hundredth of the step for rings whose time is mostly
+ * latency (advice.h).  O(collectives). */
 void ms_advise_latency(const ms_metrics *metrics, ms_diag *diag);
 
-/** A change of what a rank holds. */
+/** A point at which the memory of a rank changes. */
 typedef struct ms_memory_point {
     double time_s;
-    double bytes; /**< held from then on [B] */
+    double bytes; /**< memory held from then on [B] */
 } ms_memory_point;
 
 /** Memory of one simulated rank over the run. */
@@ -151,12 +155,12 @@ typedef struct ms_rank_memory {
     int point_count;
 } ms_rank_memory;
 
-/** Follow memory over a timeline by the model of rank_memory.h: an action lasts from its first
- * operation to its last one, whatever runs in between; parameters are unsharded and resharded at
- * the end of the action before. An operation's stage and mb are those of the job's program; a stage
- * of either direction has parameters of its own on its rank. *ranks_out: [rank_count] in `arena`.
- * Returns MS_OK; MS_E_NOMEM.  O(operations log operations).
- */
+/** Find the memory of every simulated rank over a timeline, by the model of rank_memory.h. An
+ * action lasts from the start of its first operation to the end of its last one, whatever runs in
+ * between. Parameters are unsharded and resharded at the end of the action before. Stage and mb of
+ * operations are those of the job's program; stages of both directions have parameters of their
+ * own. *ranks_out: [rank_count] in `arena`. Returns MS_OK; MS_E_NOMEM (not reported).  O(operations
+ * log operations). */
 ms_status ms_memory_compute(const ms_job *job, const ms_dag *dag, const ms_timeline *timeline,
                             ms_arena *arena, ms_rank_memory **ranks_out);
 

@@ -1,3 +1,5 @@
+/* Lists the operations of each simulated rank: computations on its compute stream, and its
+ * communications. The metrics of all ranks start from these lists. */
 #include "base/firsts.h"
 #include "simulate/metrics/internal.h"
 
@@ -16,7 +18,8 @@ ms_pass ms_op_pass(const ms_dag *dag, int32_t op) {
     }
 }
 
-/* Count (at [rank + 1]) or, where there are places for them, enter an operation of a rank. */
+/* Count an operation of a rank (at first[rank + 1], base/firsts.h) while `list` is NULL; later
+ * enter it in the list. */
 static inline void enter(int32_t *first, int32_t *list, int32_t rank, int32_t op) {
     if (list == NULL) {
         first[rank + 1]++;
@@ -25,6 +28,7 @@ static inline void enter(int32_t *first, int32_t *list, int32_t rank, int32_t op
     }
 }
 
+/* Count or enter a computation for the rank of each member. */
 static void visit_compute(ms_rank_ops *ops, int32_t op) {
     const ms_dag *dag = ops->dag;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
@@ -35,6 +39,8 @@ static void visit_compute(ms_rank_ops *ops, int32_t op) {
     }
 }
 
+/* Count or enter a communication for the rank of each member, and a message also for its receiver.
+ */
 static void visit_comm(ms_rank_ops *ops, int32_t op) {
     const ms_dag *dag = ops->dag;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
@@ -46,7 +52,7 @@ static void visit_comm(ms_rank_ops *ops, int32_t op) {
     }
 }
 
-/* Count or enter the operations of all ranks; communications where there is a count of them. */
+/* Count or enter the operations of all ranks; communications only if their lists are asked for. */
 static void visit_all(ms_rank_ops *ops) {
     for (int32_t op = 0; op < ops->dag->op_count; op++) {
         if (ms_dag_is_compute(ops->dag, op)) {
@@ -57,8 +63,8 @@ static void visit_all(ms_rank_ops *ops) {
     }
 }
 
-/* Of the operations that end with the timeline, the one of the lowest role, as a cause is chosen.
- */
+/* The last operation of the timeline. Of several that end together it is the one of the lowest
+ * role, as for causes; -1: the graph is empty. */
 static int32_t find_last_op(const ms_dag *dag, const ms_timeline *timeline) {
     int32_t last = -1;
     double from_s = timeline->makespan_s - ms_together_s(timeline->makespan_s);
@@ -71,6 +77,7 @@ static int32_t find_last_op(const ms_dag *dag, const ms_timeline *timeline) {
     return last;
 }
 
+/* Fill the lists of all ranks: count, allocate, enter.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status collect(ms_rank_ops *ops, bool with_comm, ms_arena *scratch) {
     int32_t ranks = ops->dag->rank_count;
     ops->compute_first = MS_NEW(scratch, int32_t, ranks + 1);

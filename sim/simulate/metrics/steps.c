@@ -1,6 +1,10 @@
-/* Which part of a timeline counts when it has several optimizer steps. */
+/* Which part of a timeline is measured when it has several optimizer steps (steps.md): the time of
+ * a step, and for each rank a window as long as all measured steps. Dates are those of the whole
+ * run, instants those of the timeline, which contains the repetitions of a stretch once
+ * (ms_steady_stretch). */
 #include "simulate/metrics/internal.h"
 
+/* The first start and last end of a step's operations, as dates of the whole run. */
 static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
     const ms_timeline *timeline = ops->timeline;
     int32_t first = ops->dag->step_first[step];
@@ -17,8 +21,8 @@ static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
     return times;
 }
 
-/* The instant of the timeline that has a date; < 0: it lies in another time of a stretch, which the
- * timeline does not hold. */
+/* The instant of the timeline at a date of the whole run; < 0: the date is in a repetition of a
+ * stretch that the timeline does not contain. */
 static double instant_of(const ms_steady *steady, double date_s) {
     double later_s = 0.0;
     for (int32_t i = 0; i < steady->count; i++) {
@@ -35,7 +39,8 @@ static double instant_of(const ms_steady *steady, double date_s) {
     return date_s - later_s;
 }
 
-/* When each rank's last computation of the last step ends, in to_s. */
+/* Set to_s of each rank's window to the end of its last computation in the last step, as an
+ * instant. */
 static void find_rank_ends(const ms_rank_ops *ops, ms_window *ranks) {
     const ms_dag *dag = ops->dag;
     for (int32_t op = dag->step_first[dag->step_count - 1]; op < dag->op_count; op++) {
@@ -47,8 +52,9 @@ static void find_rank_ends(const ms_rank_ops *ops, ms_window *ranks) {
     }
 }
 
-/* The window of a rank: so long before the end of its last computation. One that ends too early to
- * have so much behind it starts with the run.  Returns whether the timeline holds both its ends. */
+/* Set the window of a rank: the `length_s` before the end of its last computation (to_s). If that
+ * end is earlier than length_s, the window begins with the run.  Returns whether the timeline
+ * contains both ends of the window. */
 static bool set_window(const ms_steady *steady, double length_s, ms_window *window) {
     double end_s = ms_steady_date_s(steady, window->to_s);
     double to_s = end_s < length_s ? instant_of(steady, length_s) : window->to_s;
@@ -57,8 +63,8 @@ static bool set_window(const ms_steady *steady, double length_s, ms_window *wind
     return from_s >= 0.0 && to_s >= 0.0;
 }
 
-/* Set the windows of all ranks.  length_s: of the steps that are measured.  Returns whether they
- * begin and end where the timeline is. */
+/* Set the windows of all ranks.  length_s: duration of the measured steps together [s].  Returns
+ * whether the timeline contains the ends of all windows. */
 static bool set_windows(ms_rank_ops *ops, double length_s) {
     ms_measured *measured = &ops->measured;
     bool are_held = true;
@@ -69,14 +75,14 @@ static bool set_windows(ms_rank_ops *ops, double length_s) {
         if (ops->dag->step_count > 1) {
             are_held =
                 set_window(&ops->timeline->steady, length_s, &measured->ranks[r]) && are_held;
-        } else {
+        } else { /* one step: the whole run, for all ranks */
             measured->ranks[r] = measured->path;
         }
     }
     return are_held;
 }
 
-/* When the first step ends in the timeline. */
+/* The instant at which the first step ends. */
 static double end_of_first_s(const ms_rank_ops *ops) {
     double end_s = 0.0;
     for (int32_t op = 0; op < ops->dag->step_first[1]; op++) {

@@ -1,16 +1,19 @@
-/* What a simulation comes to, in numbers: whoever prints, stores or compares it starts here. */
+/* Figures of a simulation: rates, shares, price, and totals of tiers, kernels and pipeline ranks.
+ * Everything that prints, stores or compares a result starts from these. */
 #include "simulate/run/figures.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A figure; NAN where workload or platform do not say enough for it. */
+/* The figure if it is known, else NAN: workload or platform do not say enough for it. */
 static double known(bool is_known, double figure) {
     return is_known ? figure : (double)NAN;
 }
 
-/* How much the step gets done. */
-static void take_rates(const ms_result *result, ms_run_figures *figures) {
+/* Set samples, tokens and FLOP per second. FLOP of a step are 3 times those of the forward pass:
+ * forward, and twice as many backward. The causal mask skips half of attention (mfu_causal);
+ * recomputation counts only for HFU. */
+static void set_rates(const ms_result *result, ms_run_figures *figures) {
     const ms_job *job = result->job;
     double step_s = result->metrics.step_time_s;
     double gpus = job->mesh.ranks;
@@ -31,7 +34,8 @@ static void take_rates(const ms_result *result, ms_run_figures *figures) {
     figures->hfu = known(has_peak, executed / peak);
 }
 
-static void take_shares(const ms_result *result, ms_run_figures *figures) {
+/* Set the shares of the step by category, and sums of them. */
+static void set_shares(const ms_result *result, ms_run_figures *figures) {
     const double *share = result->metrics.share;
     memcpy(figures->share, share, sizeof figures->share);
     figures->bubble_fraction = share[MS_TIME_BUBBLE_WARMUP] + share[MS_TIME_BUBBLE_STEADY] +
@@ -42,7 +46,7 @@ static void take_shares(const ms_result *result, ms_run_figures *figures) {
     }
 }
 
-/* What a step costs, once shares and rates are known. */
+/* Set rent and energy of a step. The shares and tokens_per_s must have been set. */
 static void take_price(const ms_result *result, ms_run_figures *figures) {
     const ms_job *job = result->job;
     double step_s = figures->step_time_s;
@@ -59,8 +63,8 @@ static void take_price(const ms_result *result, ms_run_figures *figures) {
 void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
     memset(figures_out, 0, sizeof *figures_out);
     figures_out->step_time_s = result->metrics.step_time_s;
-    take_shares(result, figures_out);
-    take_rates(result, figures_out);
+    set_shares(result, figures_out);
+    set_rates(result, figures_out);
     take_price(result, figures_out);
     figures_out->peak_B =
         known(result->job->spec.has_model, result->memory[result->peak_rank].held.total_B);
@@ -69,7 +73,8 @@ void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
     figures_out->parameter_replicas = result->job->program.parameter_replicas;
 }
 
-/* Bytes of a tier that one operation of a work moves, of all works it stands for. */
+/* Bytes over all links of a tier that one operation of a work sends, with all works that it stands
+ * for [B]. */
 static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
     double bytes = 0.0;
     for (int32_t p = 0; p < work->phase_count; p++) {
@@ -86,7 +91,8 @@ static double work_bytes(const ms_dag *dag, const ms_dag_work *work, int tier) {
     return work->stands_for * bytes;
 }
 
-/* Bytes of a tier in a step.  counts: [works] operations of each work in all steps. */
+/* Bytes over all links of a tier in a step, the mean over steps [B].  counts: [works] how often
+ * each work is carried out in all steps. */
 static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
     double bytes = 0.0;
     for (int32_t w = 0; w < dag->work_count; w++) {
@@ -95,21 +101,22 @@ static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
     return bytes / dag->step_count;
 }
 
-/* What the links of a tier did. */
+/* The use of the links of a tier in a step.  counts: as for tier_bytes. */
 static ms_tier_use use_of_tier(const ms_result *result, const double *counts, int tier) {
     const ms_dag *dag = &result->dag;
     ms_tier_use use = {.bytes = tier_bytes(dag, counts, tier)};
-    for (int32_t l = 0; l < dag->network.link_count; l++) {
-        if (dag->network.links[l].tier == tier) {
-            use.busy_s = fmax(use.busy_s, result->timeline.link_busy_s[l]);
-            use.peak_use = fmax(use.peak_use, result->timeline.link_peak[l]);
+    for (int32_t link = 0; link < dag->network.link_count; link++) {
+        if (dag->network.links[link].tier == tier) {
+            use.busy_s = fmax(use.busy_s, result->timeline.link_busy_s[link]);
+            use.peak_use = fmax(use.peak_use, result->timeline.link_peak[link]);
         }
     }
-    /* the mean over all steps, the first of which may be longer than what is called the step */
+    /* a mean over all steps; it may exceed the step time, which does not include the first step */
     use.busy_s = fmin(use.busy_s / dag->step_count, result->metrics.step_time_s);
     return use;
 }
 
+/* Set the use of all tiers.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_tiers(ms_result *result, ms_arena *arena) {
     int tiers = result->job->platform->tier_count;
     double *counts = MS_NEW(arena, double, result->dag.work_count);
@@ -124,7 +131,8 @@ static ms_status find_tiers(ms_result *result, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Count the kernels of a work, which so many ranks carry out. */
+/* Add the kernel calls of a work to `calls`.  ranks: number of ranks that carry it out, summed over
+ * its operations.  calls: [kernel_count]. */
 static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, double ranks,
                           double *calls) {
     const ms_segment *segment = work->tag < 0 ? NULL : &costs->segments[work->tag];
@@ -134,7 +142,7 @@ static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, 
     }
 }
 
-/* Count the kernels of the works inside a piece, which so many ranks carry out. */
+/* As count_kernels, for all works inside a piece that `ranks` ranks carry out. */
 static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
                                  const ms_dag_piece *piece, double ranks, double *calls) {
     for (int32_t p = 0; p < piece->part_count; p++) {
@@ -148,7 +156,8 @@ ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *aren
     const ms_stage_costs *costs = &result->job->costs;
     const ms_dag *dag = &result->dag;
     double *calls = MS_NEW(arena, double, costs->kernel_count);
-    double *ranks = MS_NEW(arena, double, dag->work_count); /* that carry out each work */
+    /* [works] number of ranks that carry out each work, summed over its operations */
+    double *ranks = MS_NEW(arena, double, dag->work_count);
     double gpus = (double)result->job->mesh.ranks /
                   (pp < 0 ? 1 : ms_mesh_size(&result->job->mesh, MS_AXIS_PP));
     if (calls == NULL || ranks == NULL) {
@@ -176,7 +185,8 @@ ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *aren
     return MS_OK;
 }
 
-/* The simulated ranks of one pipeline rank, from `first` on.  Returns the one behind the last. */
+/* Find the use of one pipeline rank: means over its simulated ranks, which begin with `first`,
+ * weighted by multiplicity.  Returns the first simulated rank of the next pipeline rank. */
 static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_out) {
     const ms_dag *dag = &result->dag;
     ms_stage_use use = {.pp = dag->ranks[first].pp};
@@ -202,6 +212,7 @@ static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_ou
     return next;
 }
 
+/* Set the use of all pipeline ranks.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_stages(ms_result *result, ms_arena *arena) {
     int ranks = result->dag.rank_count;
     result->stages = MS_NEW(arena, ms_stage_use, ranks);

@@ -1,16 +1,20 @@
-/* Between which times a step lies whose ranks stand for others that differ from them. */
+/* Bounds of the step time of an inexactly folded job, in which a rank stands for ranks that differ
+ * from it (folding.md): the graph is run twice in closed form, with every communication at its
+ * lower bound, and at its upper bound (ms_dag_work.bounds). */
 #include <math.h>
 #include <string.h>
 
 #include "simulate/run/figures.h"
 
-/* Ends of the first and the last step of a run. */
+/* Ends of a run [s]: first_s: of the first step; last_s: of all later steps, 0 if there are none.
+ */
 typedef struct run_ends {
     double first_s;
     double last_s;
 } run_ends;
 
-/* Make a communication take as long as one of its bounds: its last phase has all of it. */
+/* Let a communication take as long as one of its bounds: the first flow of its last phase takes
+ * transfer_s, all other flows and phases nothing. */
 static void set_bound(ms_dag *dag, const ms_dag_work *work, const ms_dag_bounds *bound) {
     for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
         const ms_dag_phase *phase = &dag->network.phases[p];
@@ -27,7 +31,8 @@ static void set_bound(ms_dag *dag, const ms_dag_work *work, const ms_dag_bounds 
     }
 }
 
-/* A graph with arrays of its own for what bounds change; the rest is that of `dag`. */
+/* Copy a graph: works, phases and flows, which bounds change, are copies in `scratch`; all other
+ * arrays are those of `dag`.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status copy_graph(const ms_dag *dag, ms_arena *scratch, ms_dag *copy_out) {
     ms_dag copy = *dag;
     copy.works = MS_NEW(scratch, ms_dag_work, dag->work_count);
@@ -47,8 +52,8 @@ static ms_status copy_graph(const ms_dag *dag, ms_arena *scratch, ms_dag *copy_o
     return MS_OK;
 }
 
-/* What computations take at most, communication beside them all the time; at least their own time.
- */
+/* Replace the slow-down of computations by a bound. Upper bound (is_most): every computation is
+ * slowed down by the largest factor all the time. Lower bound: no computation is slowed down. */
 static void set_slowdown(ms_dag *dag, bool is_most) {
     double most = 1.0;
     for (int i = 0; i < MS_COLL_COUNT; i++) {
@@ -60,7 +65,8 @@ static void set_slowdown(ms_dag *dag, bool is_most) {
     }
 }
 
-/* Run the graph in closed form with all communication at its least, or at its most. */
+/* Run the graph in closed form with everything at its lower bound, or at its upper bound (is_most).
+ * Returns MS_OK; MS_E_NOMEM; as ms_engine_run. */
 static ms_status run_bound(const ms_dag *dag, bool is_most, ms_diag *diag, run_ends *ends_out) {
     ms_arena scratch;
     ms_dag copy;
@@ -98,7 +104,7 @@ ms_status ms_fold_find_bounds(const ms_dag *dag, ms_diag *diag, double bounds_s_
     }
     bounds_s_out[0] = least.first_s;
     bounds_s_out[1] = most.first_s;
-    if (steps > 1) { /* the mean of those after the first */
+    if (steps > 1) { /* the mean of the steps after the first: last end - first end, bounded */
         bounds_s_out[0] = fmax(0.0, least.last_s - most.first_s) / (steps - 1);
         bounds_s_out[1] = (most.last_s - least.first_s) / (steps - 1);
     }

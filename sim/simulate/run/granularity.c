@@ -1,44 +1,50 @@
-/* Where pieces of passes may take another time than their layers: the collectives inside them were
- * timed on links of their own, and other traffic was on these links at the same time. */
+/* Finds where pieces of passes may take another time than their layers would: collectives inside a
+ * piece were timed on links of their own, but other traffic may run on these links at the same
+ * time. Such a pair of a collective inside a piece and other traffic is a "meeting". Before a run,
+ * meetings that may happen at any time ("clashes") decide which axes stay operations; after a run,
+ * those that did happen are reported as risks. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/firsts.h"
 #include "simulate/run/figures.h"
 
-/* Demands that together exceed a link by less than this share do so by rounding. */
+/* Two loads exceed a link only if their sum is above its capacity by more than this share: less is
+ * rounding. */
 static const double EXCESS = 1e-9;
 
-/* Something that uses a link. */
+/* A phase of a communication that uses a link. */
 typedef struct link_user {
     int32_t link;
-    int32_t work; /* of operations: a communication, or a piece that hides `inner` */
-    int32_t inner;
-    int32_t pp; /* pipeline rank of the first that takes part */
-    bool is_piece;
-    double share; /* of the capacity that it asks for, at most */
+    int32_t work;  /* work of operations: a communication, or a piece that contains `inner` */
+    int32_t inner; /* the communication's own work; equal to `work` outside of pieces */
+    int32_t pp;    /* pipeline rank of the first member */
+    bool is_piece; /* the communication is inside a piece */
+    double share;  /* share of the capacity that the phase uses */
 } link_user;
 
-/* A collective inside a piece, and what may have met it. */
+/* A collective `inner` inside the piece `work`, and another work `other` that may have met it. */
 typedef struct meeting {
     int32_t work, inner, other;
 } meeting;
 
+/* The state of the search. */
 typedef struct risk_finder {
     const ms_dag *dag;
     const ms_timeline *timeline;
     bool is_alone;
-    int32_t *op_first; /* [works + 1] into ops */
-    int32_t *ops;      /* by work, by start */
-    int32_t *any_op;   /* [works] one of each */
-    bool *is_hidden;   /* [links] a piece hides something that uses it */
-    double *share;     /* [links] of the phase at hand, zeros between phases */
-    bool *is_met;      /* [ops] of a piece: something was on its links meanwhile */
-    int32_t *last;     /* [works] the piece + 1 that was last seen to hide each */
-    ms_vector users;   /* of link_user */
-    ms_vector meetings;
+    int32_t *op_first;  /* [works + 1] index in `ops` of each work's first operation */
+    int32_t *ops;       /* [ops] operations sorted by work, then by start */
+    int32_t *any_op;    /* [works] some operation of each work */
+    bool *is_hidden;    /* [links] some communication inside a piece uses the link */
+    double *share;      /* [links] capacity share of the current phase, zeros between phases */
+    bool *is_met;       /* [ops] other traffic was on the links of this operation, a piece */
+    int32_t *last;      /* [works] 1 + the last piece that was seen to contain each work */
+    ms_vector users;    /* of link_user */
+    ms_vector meetings; /* of meeting */
 } risk_finder;
 
+/* Order of link users for qsort: by link, then by work. */
 static int by_link(const void *a, const void *b) {
     const link_user *x = a;
     const link_user *y = b;
@@ -48,6 +54,7 @@ static int by_link(const void *a, const void *b) {
     return (x->work > y->work) - (x->work < y->work);
 }
 
+/* Order of meetings for qsort: by piece, then by collective, then by the other work. */
 static int by_works(const void *a, const void *b) {
     const meeting *x = a;
     const meeting *y = b;
@@ -60,6 +67,7 @@ static int by_works(const void *a, const void *b) {
     return (x->other > y->other) - (x->other < y->other);
 }
 
+/* Order of operations for qsort_r: by start.  context: [ops] starts. */
 static int by_start(const void *a, const void *b, void *context) {
     const double *start_s = context;
     double x = start_s[*(const int32_t *)a];
@@ -67,157 +75,168 @@ static int by_start(const void *a, const void *b, void *context) {
     return (x > y) - (x < y);
 }
 
-/* Count the operations of each work. */
-static void count_ops(risk_finder *f) {
-    const ms_dag *dag = f->dag;
+/* Count the operations of each work in op_first, and keep one of each in any_op. */
+static void count_ops(risk_finder *finder) {
+    const ms_dag *dag = finder->dag;
     for (int32_t op = 0; op < dag->op_count; op++) {
-        f->op_first[dag->ops[op].work + 1]++;
-        f->any_op[dag->ops[op].work] = op;
+        finder->op_first[dag->ops[op].work + 1]++;
+        finder->any_op[dag->ops[op].work] = op;
     }
-    ms_firsts_make(f->op_first, dag->work_count);
+    ms_firsts_make(finder->op_first, dag->work_count);
 }
 
-/* List them, once they are counted. */
-static void list_ops(risk_finder *f) {
-    const ms_dag *dag = f->dag;
+/* List the operations of each work in the order of their starts, after count_ops. */
+static void list_ops(risk_finder *finder) {
+    const ms_dag *dag = finder->dag;
     for (int32_t op = 0; op < dag->op_count; op++) {
-        f->ops[f->op_first[dag->ops[op].work]++] = op;
+        finder->ops[finder->op_first[dag->ops[op].work]++] = op;
     }
-    ms_firsts_rewind(f->op_first, dag->work_count);
+    ms_firsts_rewind(finder->op_first, dag->work_count);
     for (int32_t w = 0; w < dag->work_count; w++) {
-        size_t count = (size_t)(f->op_first[w + 1] - f->op_first[w]);
+        size_t count = (size_t)(finder->op_first[w + 1] - finder->op_first[w]);
         if (count > 1) {
-            qsort_r(f->ops + f->op_first[w], count, sizeof *f->ops, by_start, f->timeline->start_s);
+            qsort_r(finder->ops + finder->op_first[w], count, sizeof *finder->ops, by_start,
+                    finder->timeline->start_s);
         }
     }
 }
 
-/* Add what a phase of `inner` asks of links. */
-static void add_phase(risk_finder *f, const ms_dag_phase *phase, link_user user) {
-    const ms_dag_network *network = &f->dag->network;
+/* Add a phase of user.inner to the users of each link that its flows cross. Users of links that no
+ * piece uses are left out, so pieces have to be added first. `share` is reset at the first crossing
+ * of a link.  user: its link and share are set here. */
+static void add_phase(risk_finder *finder, const ms_dag_phase *phase, link_user user) {
+    const ms_dag_network *network = &finder->dag->network;
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         const ms_dag_flow *flow = &network->flows[i];
-        double time_s = ms_dag_flow_time_s(f->dag, i, f->is_alone);
+        double time_s = ms_dag_flow_time_s(finder->dag, i, finder->is_alone);
         for (int32_t c = 0; c < flow->crossing_count && time_s > 0.0; c++) {
             const ms_dag_crossing *crossing = &network->crossings[flow->crossing_first + c];
-            f->share[crossing->link] += flow->bytes * crossing->weight / time_s /
-                                        network->links[crossing->link].capacity_Bps;
+            finder->share[crossing->link] += flow->bytes * crossing->weight / time_s /
+                                             network->links[crossing->link].capacity_Bps;
         }
     }
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         const ms_dag_flow *flow = &network->flows[i];
         for (int32_t c = 0; c < flow->crossing_count; c++) {
             user.link = network->crossings[flow->crossing_first + c].link;
-            user.share = f->share[user.link];
-            f->share[user.link] = 0.0;
-            f->is_hidden[user.link] = f->is_hidden[user.link] || user.is_piece;
-            if (user.share > 0.0 && f->is_hidden[user.link]) {
-                ms_vector_add(&f->users, &user, 1);
+            user.share = finder->share[user.link];
+            finder->share[user.link] = 0.0;
+            finder->is_hidden[user.link] = finder->is_hidden[user.link] || user.is_piece;
+            if (user.share > 0.0 && finder->is_hidden[user.link]) {
+                ms_vector_add(&finder->users, &user, 1);
             }
         }
     }
 }
 
-static void add_user(risk_finder *f, link_user user) {
-    const ms_dag_work *work = &f->dag->works[user.inner];
+/* Add all phases of user.inner to the users of links. */
+static void add_user(risk_finder *finder, link_user user) {
+    const ms_dag_work *work = &finder->dag->works[user.inner];
     for (int32_t p = 0; p < work->phase_count; p++) {
-        add_phase(f, &f->dag->network.phases[work->phase_first + p], user);
+        add_phase(finder, &finder->dag->network.phases[work->phase_first + p], user);
     }
 }
 
-/* Pipeline rank of a work's operations. */
-static int32_t pp_of(const risk_finder *f, int32_t work) {
-    const ms_dag *dag = f->dag;
-    int32_t member = dag->member_first[f->any_op[work]];
+/* The pipeline rank of a work's operations. */
+static int32_t pp_of(const risk_finder *finder, int32_t work) {
+    const ms_dag *dag = finder->dag;
+    int32_t member = dag->member_first[finder->any_op[work]];
     return dag->ranks[dag->streams[dag->member_stream[member]].rank].pp;
 }
 
-/* Add what a work, or what it hides, asks of links: once all pieces are there, of the other works
- * what uses links of theirs. */
-static void add_work(risk_finder *f, int32_t w) {
-    const ms_dag *dag = f->dag;
+/* Add the phases of a work to the users of links; of a piece, those of each different communication
+ * inside it. */
+static void add_work(risk_finder *finder, int32_t w) {
+    const ms_dag *dag = finder->dag;
     const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
-    int32_t pp = pp_of(f, w);
+    int32_t pp = pp_of(finder, w);
     for (int32_t p = 0; piece != NULL && p < piece->part_count; p++) {
         int32_t inner = dag->network.pieces.parts[piece->part_first + p].work;
-        if (f->last[inner] != w + 1) {
-            f->last[inner] = w + 1;
-            add_user(f, (link_user){.work = w, .inner = inner, .pp = pp, .is_piece = true});
+        if (finder->last[inner] != w + 1) {
+            finder->last[inner] = w + 1;
+            add_user(finder, (link_user){.work = w, .inner = inner, .pp = pp, .is_piece = true});
         }
     }
     if (piece == NULL) {
-        add_user(f, (link_user){.work = w, .inner = w, .pp = pp});
+        add_user(finder, (link_user){.work = w, .inner = w, .pp = pp});
     }
 }
 
-/* Pieces of one pipeline rank run one after the other, or are in each other's load. */
+/* Whether a collective inside a piece may meet another user of its link: both together exceed the
+ * capacity, and they may run at the same time. Two pieces of one pipeline rank never meet: they run
+ * one after the other, or are groups that the works of each other stand for. */
 static bool may_meet(const link_user *piece, const link_user *other) {
     bool is_apart = !other->is_piece || piece->pp != other->pp;
     return piece->is_piece && is_apart && piece->share + other->share > 1.0 + EXCESS;
 }
 
-/* Note which users of one link, [first, end), may have met. */
-static void note_meetings(risk_finder *f, size_t first, size_t end) {
-    const link_user *users = f->users.data;
+/* Add the meetings that may have happened on one link, whose users are those from `first` to before
+ * `end`. */
+static void add_meetings(risk_finder *finder, size_t first, size_t end) {
+    const link_user *users = finder->users.data;
     for (size_t i = first; i < end; i++) {
         for (size_t j = first; j < end && users[i].is_piece; j++) {
             if (may_meet(&users[i], &users[j])) {
                 const meeting met = {users[i].work, users[i].inner, users[j].work};
-                ms_vector_add(&f->meetings, &met, 1);
+                ms_vector_add(&finder->meetings, &met, 1);
             }
         }
     }
 }
 
-static void find_meetings(risk_finder *f) {
-    size_t count = f->users.count;
+/* Find all meetings that may have happened, sorted by piece and collective. */
+static void find_meetings(risk_finder *finder) {
+    size_t count = finder->users.count;
     if (count > 1) {
-        qsort(f->users.data, count, sizeof(link_user), by_link);
+        qsort(finder->users.data, count, sizeof(link_user), by_link);
     }
-    const link_user *users = f->users.data;
+    const link_user *users = finder->users.data;
     for (size_t first = 0, end = 0; first < count; first = end) {
         while (end < count && users[end].link == users[first].link) {
             end++;
         }
-        note_meetings(f, first, end);
+        add_meetings(finder, first, end);
     }
-    if (f->meetings.count > 1) {
-        qsort(f->meetings.data, f->meetings.count, sizeof(meeting), by_works);
+    if (finder->meetings.count > 1) {
+        qsort(finder->meetings.data, finder->meetings.count, sizeof(meeting), by_works);
     }
 }
 
-/* Whether an operation of `other` ran at the same time as `op`: the last that started before its
- * end, for those of one work follow each other. What begins as the other ends is not beside it,
- * whichever way the dates are rounded. */
-static bool runs_beside(const risk_finder *f, int32_t op, int32_t other) {
-    double together_s = ms_together_s(f->timeline->end_s[op]);
-    int32_t low = f->op_first[other];
-    int32_t high = f->op_first[other + 1];
+/* Whether an operation of work `other` ran at the same time as operation `op`. Operations of one
+ * work follow each other, so only the last one that started before the end of `op` has to be tested
+ * (bisection by start). Operations of which one begins as the other ends do not count, however the
+ * dates are rounded. */
+static bool runs_beside(const risk_finder *finder, int32_t op, int32_t other) {
+    double together_s = ms_together_s(finder->timeline->end_s[op]);
+    int32_t low = finder->op_first[other];
+    int32_t high = finder->op_first[other + 1];
     while (low < high) {
         int32_t middle = low + (high - low) / 2;
-        if (f->timeline->start_s[f->ops[middle]] < f->timeline->end_s[op] - together_s) {
+        if (finder->timeline->start_s[finder->ops[middle]] <
+            finder->timeline->end_s[op] - together_s) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low > f->op_first[other] &&
-           f->timeline->end_s[f->ops[low - 1]] > f->timeline->start_s[op] + together_s;
+    return low > finder->op_first[other] && finder->timeline->end_s[finder->ops[low - 1]] >
+                                                finder->timeline->start_s[op] + together_s;
 }
 
-/* Operations of a piece that another work's ran beside, marked; whether there were any. */
-static bool mark_ops(risk_finder *f, const meeting *m) {
+/* Mark the operations of a meeting's piece beside which an operation of the other work ran. Returns
+ * whether there were any. */
+static bool mark_ops(risk_finder *finder, const meeting *m) {
     bool has_any = false;
-    for (int32_t i = f->op_first[m->work]; i < f->op_first[m->work + 1]; i++) {
-        if (runs_beside(f, f->ops[i], m->other)) {
-            f->is_met[f->ops[i]] = true;
+    for (int32_t i = finder->op_first[m->work]; i < finder->op_first[m->work + 1]; i++) {
+        if (runs_beside(finder, finder->ops[i], m->other)) {
+            finder->is_met[finder->ops[i]] = true;
             has_any = true;
         }
     }
     return has_any;
 }
 
-/* Axis of a collective inside a piece. */
+/* The axis of the collective `inner` inside a piece. */
 static ms_axis axis_of(const ms_dag *dag, int32_t piece, int32_t inner) {
     const ms_dag_piece *p = ms_dag_piece_of(dag, &dag->works[piece]);
     int32_t i = 0;
@@ -227,7 +246,8 @@ static ms_axis axis_of(const ms_dag *dag, int32_t piece, int32_t inner) {
     return (ms_axis)dag->network.pieces.parts[p->part_first + i].axis;
 }
 
-/* Row of a collective inside pieces of one pass, entered if new. */
+/* The row of risks for a collective inside a piece, by axis, kind, tier and kind of pass; added if
+ * it is new. NULL when memory runs out.  op: some operation that is the piece. */
 static ms_granularity_risk *find_row(ms_vector *rows, const ms_dag *dag, int32_t piece,
                                      int32_t inner, int32_t op) {
     const ms_granularity_risk key = {.axis = axis_of(dag, piece, inner),
@@ -244,7 +264,8 @@ static ms_granularity_risk *find_row(ms_vector *rows, const ms_dag *dag, int32_t
     return ms_vector_add(rows, &key, 1);
 }
 
-/* Axes of a work's operations: those of what a piece hides. */
+/* The axes of a work's communication, MS_AXIS_BIT each: of a piece, those of all communications
+ * inside it.  op: some operation of the work. */
 static unsigned axes_of(const ms_dag *dag, int32_t work, int32_t op) {
     const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[work]);
     unsigned axes = piece == NULL ? MS_AXIS_BIT(dag->ops[op].axis) : 0;
@@ -254,25 +275,28 @@ static unsigned axes_of(const ms_dag *dag, int32_t work, int32_t op) {
     return axes;
 }
 
-/* Sum up the meetings of one collective in one piece, [first, end). */
-static void sum_up(risk_finder *f, const meeting *first, const meeting *end, ms_vector *rows) {
-    int32_t begin = f->op_first[first->work];
-    int32_t after = f->op_first[first->work + 1];
+/* Add the risk of one collective inside one piece to its row, if other traffic did meet it: count
+ * the operations that are this piece, and those that were met.  first, end: its meetings. */
+static void add_risk(risk_finder *finder, const meeting *first, const meeting *end,
+                     ms_vector *rows) {
+    int32_t begin = finder->op_first[first->work];
+    int32_t after = finder->op_first[first->work + 1];
     unsigned with = 0;
     for (int32_t i = begin; i < after; i++) {
-        f->is_met[f->ops[i]] = false;
+        finder->is_met[finder->ops[i]] = false;
     }
     for (const meeting *m = first; m < end; m++) {
         bool is_new = m == first || m->other != m[-1].other;
-        if (is_new && mark_ops(f, m)) {
-            with |= axes_of(f->dag, m->other, f->ops[f->op_first[m->other]]);
+        if (is_new && mark_ops(finder, m)) {
+            with |= axes_of(finder->dag, m->other, finder->ops[finder->op_first[m->other]]);
         }
     }
     if (with == 0) {
         return;
     }
-    ms_granularity_risk *row = find_row(rows, f->dag, first->work, first->inner, f->ops[begin]);
-    int stage = f->dag->ops[f->ops[begin]].stage;
+    ms_granularity_risk *row =
+        find_row(rows, finder->dag, first->work, first->inner, finder->ops[begin]);
+    int stage = finder->dag->ops[finder->ops[begin]].stage;
     if (row == NULL) {
         return;
     }
@@ -280,99 +304,105 @@ static void sum_up(risk_finder *f, const meeting *first, const meeting *end, ms_
     row->stage_first = row->pieces == 0 || stage < row->stage_first ? stage : row->stage_first;
     row->stage_last = stage > row->stage_last ? stage : row->stage_last;
     for (int32_t i = begin; i < after; i++) {
-        int32_t op = f->ops[i];
-        int64_t times = (int64_t)ms_steady_count(&f->timeline->steady, f->timeline->start_s[op]);
+        int32_t op = finder->ops[i];
+        int64_t times =
+            (int64_t)ms_steady_count(&finder->timeline->steady, finder->timeline->start_s[op]);
         row->pieces += times;
-        row->met += f->is_met[op] ? times : 0;
+        row->met += finder->is_met[op] ? times : 0;
     }
 }
 
-/* Add what pieces hide to the users of links. */
-static void add_pieces(risk_finder *f) {
-    for (int32_t w = 0; w < f->dag->work_count; w++) {
-        if (f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].piece > 0) {
-            add_work(f, w);
+/* Add the communications inside all pieces that run to the users of links. */
+static void add_pieces(risk_finder *finder) {
+    for (int32_t w = 0; w < finder->dag->work_count; w++) {
+        if (finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].piece > 0) {
+            add_work(finder, w);
         }
     }
 }
 
-static bool alloc_finder(risk_finder *f, ms_arena *scratch) {
-    const ms_dag *dag = f->dag;
-    f->op_first = MS_NEW(scratch, int32_t, (size_t)dag->work_count + 1);
-    f->ops = MS_NEW(scratch, int32_t, dag->op_count);
-    f->share = MS_NEW(scratch, double, dag->network.link_count);
-    f->is_met = MS_NEW(scratch, bool, dag->op_count);
-    f->last = MS_NEW(scratch, int32_t, dag->work_count);
-    f->any_op = MS_NEW(scratch, int32_t, dag->work_count);
-    f->is_hidden = MS_NEW(scratch, bool, dag->network.link_count);
+/* Allocate the arrays of a finder, without users and meetings. Returns whether there was memory. */
+static bool alloc_finder(risk_finder *finder, ms_arena *scratch) {
+    const ms_dag *dag = finder->dag;
+    finder->op_first = MS_NEW(scratch, int32_t, (size_t)dag->work_count + 1);
+    finder->ops = MS_NEW(scratch, int32_t, dag->op_count);
+    finder->share = MS_NEW(scratch, double, dag->network.link_count);
+    finder->is_met = MS_NEW(scratch, bool, dag->op_count);
+    finder->last = MS_NEW(scratch, int32_t, dag->work_count);
+    finder->any_op = MS_NEW(scratch, int32_t, dag->work_count);
+    finder->is_hidden = MS_NEW(scratch, bool, dag->network.link_count);
     return !scratch->has_failed;
 }
 
-static ms_status find_rows(risk_finder *f, ms_vector *rows) {
-    count_ops(f);
-    add_pieces(f);
-    for (int32_t w = 0; w < f->dag->work_count; w++) {
-        if (f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].piece == 0) {
-            add_work(f, w);
+/* Find all risks of a run.  rows: of ms_granularity_risk, output.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status find_rows(risk_finder *finder, ms_vector *rows) {
+    count_ops(finder);
+    add_pieces(finder);
+    for (int32_t w = 0; w < finder->dag->work_count; w++) {
+        if (finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].piece == 0) {
+            add_work(finder, w);
         }
     }
-    find_meetings(f);
-    if (f->meetings.count > 0) {
-        list_ops(f);
+    find_meetings(finder);
+    if (finder->meetings.count > 0) {
+        list_ops(finder);
     }
-    const meeting *all = f->meetings.data;
-    for (size_t first = 0, end = 0; first < f->meetings.count; first = end) {
-        while (end < f->meetings.count && all[end].work == all[first].work &&
+    const meeting *all = finder->meetings.data;
+    for (size_t first = 0, end = 0; first < finder->meetings.count; first = end) {
+        while (end < finder->meetings.count && all[end].work == all[first].work &&
                all[end].inner == all[first].inner) {
             end++;
         }
-        sum_up(f, all + first, all + end, rows);
+        add_risk(finder, all + first, all + end, rows);
     }
-    return f->users.failed || f->meetings.failed || rows->failed ? MS_E_NOMEM : MS_OK;
+    return finder->users.failed || finder->meetings.failed || rows->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Whether what meets a collective inside a piece comes at other times: on another pipeline rank, or
- * of ranks that do not keep step with each other, for their groups are not alike. */
-static bool is_unlike(const risk_finder *f, const meeting *m) {
-    bool is_operation = f->dag->works[m->other].piece == 0;
-    unsigned axis = MS_AXIS_BIT(f->dag->ops[f->any_op[m->other]].axis);
-    return pp_of(f, m->work) != pp_of(f, m->other) ||
-           (is_operation && (f->dag->network.pieces.unlike_axes & axis) != 0);
+/* Whether the traffic that meets a collective inside a piece may come at any time: it is on another
+ * pipeline rank, or it is of an axis whose groups take different times, so that ranks of one
+ * pipeline rank are not in step. */
+static bool is_unlike(const risk_finder *finder, const meeting *m) {
+    bool is_operation = finder->dag->works[m->other].piece == 0;
+    unsigned axis = MS_AXIS_BIT(finder->dag->ops[finder->any_op[m->other]].axis);
+    return pp_of(finder, m->work) != pp_of(finder, m->other) ||
+           (is_operation && (finder->dag->network.pieces.unlike_axes & axis) != 0);
 }
 
-/* Axes of what pieces hide that may meet other collectives of passes at any time. */
-static unsigned clashing_axes(risk_finder *f) {
+/* The axes of collectives inside pieces that may meet other collectives of passes at any time,
+ * MS_AXIS_BIT each. */
+static unsigned clashing_axes(risk_finder *finder) {
     unsigned axes = 0;
-    count_ops(f);
-    add_pieces(f);
-    for (int32_t w = 0; w < f->dag->work_count; w++) {
-        bool is_there = f->op_first[w] < f->op_first[w + 1] && f->dag->works[w].is_communication;
+    count_ops(finder);
+    add_pieces(finder);
+    for (int32_t w = 0; w < finder->dag->work_count; w++) {
+        bool is_there =
+            finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].is_communication;
         if (is_there &&
-            (MS_AXIS_BIT(f->dag->ops[f->any_op[w]].axis) & MS_AXES_WITHIN_PASSES) != 0) {
-            add_work(f, w);
+            (MS_AXIS_BIT(finder->dag->ops[finder->any_op[w]].axis) & MS_AXES_WITHIN_PASSES) != 0) {
+            add_work(finder, w);
         }
     }
-    find_meetings(f);
-    for (size_t i = 0; i < f->meetings.count; i++) {
-        const meeting *m = &MS_AT(&f->meetings, meeting, i);
-        axes |= is_unlike(f, m) ? MS_AXIS_BIT(axis_of(f->dag, m->work, m->inner)) : 0;
+    find_meetings(finder);
+    for (size_t i = 0; i < finder->meetings.count; i++) {
+        const meeting *m = &MS_AT(&finder->meetings, meeting, i);
+        axes |= is_unlike(finder, m) ? MS_AXIS_BIT(axis_of(finder->dag, m->work, m->inner)) : 0;
     }
     return axes;
 }
 
 ms_status ms_granularity_find_clashes(const ms_dag *dag, unsigned *axes_out) {
     ms_arena scratch;
-    risk_finder f = {.dag = dag};
+    risk_finder finder = {.dag = dag};
     ms_arena_init(&scratch);
-    ms_vector_init(&f.users, sizeof(link_user));
-    ms_vector_init(&f.meetings, sizeof(meeting));
+    ms_vector_init(&finder.users, sizeof(link_user));
+    ms_vector_init(&finder.meetings, sizeof(meeting));
     ms_status status = MS_E_NOMEM;
-    if (alloc_finder(&f, &scratch)) {
-        *axes_out = clashing_axes(&f);
-        status = f.users.failed || f.meetings.failed ? MS_E_NOMEM : MS_OK;
+    if (alloc_finder(&finder, &scratch)) {
+        *axes_out = clashing_axes(&finder);
+        status = finder.users.failed || finder.meetings.failed ? MS_E_NOMEM : MS_OK;
     }
-    ms_vector_release(&f.users);
-    ms_vector_release(&f.meetings);
+    ms_vector_release(&finder.users);
+    ms_vector_release(&finder.meetings);
     ms_arena_release(&scratch);
     return status;
 }
@@ -383,22 +413,24 @@ ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena) {
     }
     ms_arena scratch;
     ms_vector rows;
-    risk_finder f = {.dag = &result->dag,
-                     .timeline = &result->timeline,
-                     .is_alone = result->dag.network.pieces.is_alone};
+    risk_finder finder = {.dag = &result->dag,
+                          .timeline = &result->timeline,
+                          .is_alone = result->dag.network.pieces.is_alone};
     ms_arena_init(&scratch);
     ms_vector_init(&rows, sizeof(ms_granularity_risk));
-    ms_vector_init(&f.users, sizeof(link_user));
-    ms_vector_init(&f.meetings, sizeof(meeting));
+    ms_vector_init(&finder.users, sizeof(link_user));
+    ms_vector_init(&finder.meetings, sizeof(meeting));
     ms_status status = MS_E_NOMEM;
-    if (alloc_finder(&f, &scratch)) {
-        status = f.is_alone ? MS_OK : find_rows(&f, &rows); /* alone, nothing meets anything */
+    if (alloc_finder(&finder, &scratch)) {
+        status = finder.is_alone
+                     ? MS_OK
+                     : find_rows(&finder, &rows); /* if alone, transfers share no links */
     }
     result->risk_count = (int)rows.count;
     result->risks = ms_vector_keep(&rows, arena);
     status = result->risks == NULL ? MS_E_NOMEM : status;
-    ms_vector_release(&f.users);
-    ms_vector_release(&f.meetings);
+    ms_vector_release(&finder.users);
+    ms_vector_release(&finder.meetings);
     ms_arena_release(&scratch);
     return status;
 }

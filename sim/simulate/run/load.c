@@ -1,10 +1,13 @@
-/* From a spec to a job: laid out, its layers on their stages, with what they cost. */
+/* From a workload file or spec to a job: reads the spec, lays it out, divides the layers among
+ * stages and finds their costs. */
 #include <string.h>
 
 #include "base/folder.h"
 #include "estimate/layer_partition.h"
 #include "simulate/run/job.h"
 
+/* Set the costs of all stages: of the spec's model, or as the spec gives them.  Returns MS_OK; as
+ * ms_model_costs and ms_costs_build. */
 static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
     if (job->spec.has_model) {
         ms_key_diag placed;
@@ -16,7 +19,8 @@ static ms_status find_costs(ms_arena *arena, ms_diag *diag, ms_job *job) {
     return ms_costs_build(&job->spec.costs, &sizes, arena, diag, &job->costs);
 }
 
-/* Name and text of a job; a spec that comes from no file, or was changed since, is written. */
+/* Set the name of a job, by default that of its file, and the text of its spec, which is written if
+ * the spec is not from a file or has been changed.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status name_job(ms_arena *arena, ms_job *job) {
     const ms_job_spec *spec = &job->spec;
     if (job->name == NULL) {

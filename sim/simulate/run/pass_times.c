@@ -1,12 +1,14 @@
-/* Pass times of a run: passes, phases of the step, memory of the last pipeline rank. */
+/* Times of passes and phases of a step, and the memory of the last pipeline rank, for comparison
+ * with published measurements (pass_times.h). */
 #include "simulate/run/pass_times.h"
 
 #include <math.h>
 
 /* ---- passes ---- */
 
-/* Time of a pass of each kind: all computing time of the kind over all its passes, of which every
- * stage has one for each microbatch. */
+/* Set the mean computing time of a pass of each kind: the sum over all computations of the kind,
+ * divided by the number of its passes. Every stage has one pass of a kind for each microbatch and
+ * step. */
 static void find_passes(const ms_result *result, ms_pass_times *out) {
     const ms_dag *dag = &result->dag;
     const ms_program *program = &result->job->program;
@@ -26,14 +28,16 @@ static void find_passes(const ms_result *result, ms_pass_times *out) {
     }
 }
 
-/* Whether an operation belongs to the layers' passes: neither to the step's end, the norms'
- * gradients summed over tp among it, nor to what is reduced and gathered for it. */
+/* Whether an operation belongs to the passes of layers: it has a microbatch, which operations of
+ * the step's end do not have, and is no message, no reduction or gather among replicas, and not the
+ * norm. */
 static bool is_of_layers(const ms_dag_op *op) {
     bool is_shared = op->axis == MS_AXIS_DP || op->axis == MS_AXIS_OTHER || op->axis == MS_AXIS_PP;
     return op->mb >= 0 && !is_shared;
 }
 
-/* Collectives that a forward pass of the first stage ends with. */
+/* Number of collectives at the end of a forward pass of the first stage, after its last
+ * computation. */
 static int closing_collectives(const ms_stage_costs *costs) {
     const ms_pass_plan *forward = &costs->stage[0].passes[MS_PASS_F];
     const ms_segment *segments = costs->segments + forward->first;
@@ -44,9 +48,11 @@ static int closing_collectives(const ms_stage_costs *costs) {
     return count;
 }
 
-/* A job of one stage and microbatch: the forward pass until its last computation and the
- * collectives that close it have ended, then the backward one, collectives that open it included,
- * until the last operation of the layers ends. */
+/* Set the times of the forward and backward half of a step, for a job of one stage and microbatch.
+ * The forward half ends with the last forward computation or the collectives that close the pass.
+ * The backward half is the rest, until the last operation of the layers ends. Operations are in the
+ * order of launches, so the collectives right after a forward computation, as many as close the
+ * pass, are taken for the closing ones. */
 static void find_halves(const ms_result *result, ms_pass_times *out) {
     const ms_dag *dag = &result->dag;
     int closing = 0;
@@ -67,6 +73,8 @@ static void find_halves(const ms_result *result, ms_pass_times *out) {
     out->backward_s = end_s - turn_s;
 }
 
+/* Set the memory of the last pipeline rank: of its simulated ranks, that of the highest rank
+ * number. */
 static void find_last_rank(const ms_result *result, ms_pass_times *out) {
     const ms_dag *dag = &result->dag;
     int last = 0;
@@ -85,39 +93,43 @@ static void find_last_rank(const ms_result *result, ms_pass_times *out) {
 
 /* ---- phases ---- */
 
-/* Phases of a step: what the time of a pipeline rank goes to, pass by pass.
+/* Phases of a step: the time of a pipeline rank, divided by the passes that run (ms_step_phase).
  *
- * A pass lasts from the start of its first computation to the end of its last one, with what its
- * own communication exposes in between; a pair of passes is one. What lies between two passes is
- * bubble, and so is the wait for the ranks that end later; behind the last pass of all ranks comes
- * the step's end. So the phases of a rank sum to the step. */
+ * A pass lasts from the start of its first computation to the end of its last one, including the
+ * communication that it exposes in between; an overlapped pair counts as one pass. The time between
+ * two passes is bubble, and so is the wait for ranks that end later. After the last pass of all
+ * ranks comes the step's end. So the phases of a rank sum to the step. */
 
-/* Where a rank's list of passes stands. */
+/* The position in a rank's list of passes. */
 typedef struct rank_walk {
     ms_rank_cursor cursor;
-    ms_program_stop stop; /* under way; width 0: none yet */
-    double end_s;         /* of the last computation of a pass so far */
+    ms_program_stop stop; /* the current pass or pair; width 0: none yet */
+    double end_s;         /* end of the last computation of a pass so far */
 } rank_walk;
 
+/* The walk through all operations. */
 typedef struct phase_walk {
     const ms_result *result;
     rank_walk *ranks;   /* [rank_count] */
-    double *phase_s;    /* [MS_STEP_PHASE_COUNT] */
-    double last_end_s;  /* of the last pass of all ranks so far */
-    double rank_weight; /* of a rank that stands for itself alone: 1 / ranks */
+    double *phase_s;    /* [MS_STEP_PHASE_COUNT] sums, weighted by ranks */
+    double last_end_s;  /* latest end of a pass of any rank so far */
+    double rank_weight; /* weight of one rank of the job in the means: 1 / ranks */
 } phase_walk;
 
+/* Whether a computation belongs to an action; recomputation belongs to any backward pass. */
 static bool is_action_of(const ms_action *action, const ms_dag_op *op) {
     bool is_kind = op->kind == ms_op_kind_of_pass((ms_pass)action->pass) ||
                    (op->kind == MS_OP_RECOMPUTE && action->pass != MS_PASS_F);
     return is_kind && action->stage == op->stage && action->mb == op->mb;
 }
 
+/* Whether a computation belongs to an action of a stop (a pass, or both passes of a pair). */
 static bool is_of_stop(const ms_program_stop *stop, const ms_dag_op *op) {
     return (stop->width > 0 && is_action_of(&stop->actions[0], op)) ||
            (stop->width > 1 && is_action_of(&stop->actions[1], op));
 }
 
+/* The phase that the time of a stop counts for. */
 static ms_step_phase phase_of(const ms_program_stop *stop) {
     static const ms_step_phase ALONE[MS_PASS_COUNT] = {[MS_PASS_F] = MS_STEP_FORWARD,
                                                        [MS_PASS_I] = MS_STEP_BACKWARD,
@@ -126,7 +138,9 @@ static ms_step_phase phase_of(const ms_program_stop *stop) {
     return stop->width == 2 ? MS_STEP_PAIR : ALONE[stop->actions[0].pass];
 }
 
-/* A computation of a pass: it belongs to the stop under way, or to a later one of the list. */
+/* Add a computation of a pass, and the time before it, to the phases. If it does not belong to the
+ * rank's current stop, the walk moves to the stop that it belongs to; the time before it is then
+ * bubble, else it is part of the pass. */
 static void add_computation(phase_walk *walk, int32_t op) {
     const ms_dag *dag = &walk->result->dag;
     int32_t r = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
@@ -146,6 +160,7 @@ static void add_computation(phase_walk *walk, int32_t op) {
     walk->last_end_s = fmax(walk->last_end_s, end_s);
 }
 
+/* Begin the walk of every rank before its first pass. */
 static void begin_ranks(phase_walk *walk) {
     const ms_dag *dag = &walk->result->dag;
     double ranks = 0;
@@ -157,6 +172,8 @@ static void begin_ranks(phase_walk *walk) {
     walk->rank_weight = 1 / ranks;
 }
 
+/* Add the time after the last pass of each rank: bubble until the last pass of all ranks, then the
+ * step's end. */
 static void add_ends(phase_walk *walk) {
     const ms_dag *dag = &walk->result->dag;
     for (int32_t r = 0; r < dag->rank_count; r++) {
@@ -166,6 +183,8 @@ static void add_ends(phase_walk *walk) {
     walk->phase_s[MS_STEP_END] = walk->result->timeline.makespan_s - walk->last_end_s;
 }
 
+/* Set the phases of the step, the mean over ranks; NAN if several steps were simulated or memory
+ * ran out. */
 static void find_phases(const ms_result *result, double *phase_s_out) {
     const ms_dag *dag = &result->dag;
     ms_arena scratch;

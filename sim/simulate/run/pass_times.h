@@ -1,9 +1,8 @@
 /**
  * @file
- * Pass times: what a step that was simulated operation by operation says about its passes.
- *
- * Published measurements give times of passes, of phases of a step and of memory on the last
- * pipeline rank; this is what they are compared with.
+ * Pass times: times of passes and of phases of a step, and the memory of the last pipeline rank,
+ * from a step of which every operation was simulated. They are compared with published
+ * measurements.
  */
 #ifndef MESHSIM_PASS_TIMES_H
 #define MESHSIM_PASS_TIMES_H
@@ -11,8 +10,8 @@
 #include "simulate/graph/dag.h"
 #include "simulate/run/job.h"
 
-/** What a pipeline rank's time in a step goes to, as DeepSeek-V3's authors divide it: passes that
- * run alone by their kind, pairs of a forward and a backward pass, the step's end, and waiting. */
+/** Phases of the time of a pipeline rank in a step, as DeepSeek-V3's authors divide it: passes that
+ * run alone by their kind, pairs of a forward and a backward pass, waiting, and the step's end. */
 typedef enum ms_step_phase {
     MS_STEP_FORWARD,  /**< "1F": forward passes that run alone */
     MS_STEP_BUBBLE,   /**< "bubble": between passes */
@@ -23,19 +22,19 @@ typedef enum ms_step_phase {
     MS_STEP_PHASE_COUNT,
 } ms_step_phase;
 
-/** What a run is compared by beside its step time: times of passes and phases of the step, and the
- * memory of the last pipeline rank. */
+/** The figures of a run that published measurements give beside the step time. Times in seconds. */
 typedef struct ms_pass_times {
-    double forward_s;  /**< first forward pass of the first rank, with its communication */
-    double backward_s; /**< from there to the end of its last backward pass, likewise */
+    double forward_s;  /**< from the start of the step to the end of its last forward pass, with the
+                          collectives that close it: the forward pass of a job of one microbatch */
+    double backward_s; /**< from then to the end of the last operation of the layers' passes */
     double pass_s[MS_OP_OPTIMIZER]; /**< computing time of a pass by its ms_op_kind, the mean over
                                        passes and ranks; recomputation is a kind of its own */
     double phase_s[MS_STEP_PHASE_COUNT]; /**< of a rank's step, the mean over ranks, which sums to
                                             the step; NAN where several steps were simulated */
-    double last_peak_B;                  /**< peak memory of the last pipeline rank */
-    double last_static_B; /**< of it parameters, gradients and optimizer state, which stay between
-                             steps */
-    double reserve_B;     /**< memory of the GPU type that no job can use */
+    double last_peak_B;                  /**< peak memory of the last pipeline rank [B] */
+    double last_static_B; /**< memory of that rank that stays between steps: parameters, gradients,
+                             optimizer state and what the framework holds [B] */
+    double reserve_B;     /**< memory of the GPU type that no job can use [B] */
 } ms_pass_times;
 
 /** Name of a phase in results, such as "1F1B". */

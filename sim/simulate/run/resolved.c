@@ -1,4 +1,5 @@
-/* The resolved inputs of a job: its spec with what was decided when it was laid out. */
+/* The resolved inputs of a job: its spec, with the values that were chosen when the job was laid
+ * out. */
 #include "simulate/run/job.h"
 
 ms_status ms_job_write_resolved(const ms_job *job, ms_buffer *out) {

@@ -1,4 +1,6 @@
-/* One job from graph to result. */
+/* Runs a job: lowers it to a graph, simulates the graph, measures the timeline and sums up the
+ * result. Where possible, only a part of the job is simulated and its steady state counted
+ * (fast_forward.md); a folded run whose rounding errors would grow is replaced (folding.md). */
 #include <stddef.h>
 
 #include "base/progress.h"
@@ -22,9 +24,12 @@ ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_low
         return MS_OK;
     }
     ms_dag_release(dag_out);
+    /* `again` keeps the collectives of these axes out of pieces */
     return ms_lower(&again, diag, dag_out, fold_out);
 }
 
+/* Find the simulated rank with the highest peak memory, and whether the job fits into the GPU's
+ * capacity. */
 static void find_peak(ms_result *result) {
     result->capacity_B = result->job->platform->gpu.hbm_B - result->job->platform->gpu.reserve_B;
     result->peak_rank = 0;
@@ -36,7 +41,8 @@ static void find_peak(ms_result *result) {
     result->fits = result->memory[result->peak_rank].held.total_B <= result->capacity_B;
 }
 
-/* Sum up where time and memory went. */
+/* Compute bounds (of an inexact fold), metrics and memory of a simulated job.  Returns MS_OK;
+ * MS_E_RANGE (not reported) as ms_metrics_compute; other failures, reported. */
 static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_status status = MS_OK;
     if (!result->fold.is_exact && !result->fold.is_chaotic) {
@@ -54,8 +60,9 @@ static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_r
     return status;
 }
 
-/* Lower a part of a job, where what fails is no loss, but for lack of memory: the whole needs more,
- * and would differ in last digits.  *is_lowered_out: whether it is worth running.  Returns MS_OK;
+/* Lower a part of a job. Failures are not reported, as the whole job is simulated then; only a lack
+ * of memory ends the run, since the whole needs more memory still. *is_lowered_out: whether the
+ * part is worth running: it was lowered, its fold is exact and it is small enough.  Returns MS_OK;
  * MS_E_NOMEM (reported). */
 static ms_status lower_part(ms_part *part, ms_diag *diag, ms_dag *dag_out, bool *is_lowered_out) {
     ms_diag mute;
@@ -69,13 +76,15 @@ static ms_status lower_part(ms_part *part, ms_diag *diag, ms_dag *dag_out, bool 
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : MS_OK;
 }
 
+/* Run the graph of a result.  job: for fidelity and solver.  Returns as ms_engine_run. */
 static ms_status run_graph(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_progress_begin("simulating", result->dag.op_count);
     return ms_engine_run(&result->dag, job->spec.simulation.fidelity, job->run.solver, arena, diag,
                          &result->timeline);
 }
 
-/* Run the graph of a part of a job.  *is_done_out: whether that tells all of it. */
+/* Run the graph of a part of a job.  *is_done_out: whether the part stands for the whole job.
+ * Returns as run_graph. */
 static ms_status run_part(const ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
                           ms_result *result, bool *is_done_out) {
     ms_status status = run_graph(&part->job, arena, diag, result);
@@ -86,9 +95,10 @@ static ms_status run_part(const ms_job *job, ms_part *part, ms_arena *arena, ms_
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* Simulate a part of a job, and look whether that tells all of it.  *is_done_out: whether it does;
- * if not, the result is as before.  Returns MS_OK; what running or measuring fails with (reported).
- */
+/* Simulate and measure a part of a job.  *is_done_out: in: false; out: whether the part stands for
+ * the whole job; if not, graph and timeline of the result are empty again. MS_E_RANGE from the
+ * measurement means that it does not.  Returns MS_OK; the failure of a run or measurement
+ * (reported). */
 static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
                                ms_result *result, bool *is_done_out) {
     bool is_lowered = false;
@@ -115,7 +125,8 @@ static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_d
     return MS_OK;
 }
 
-/* Simulate parts of a job, until one tells all of it or there is none left to try. */
+/* Simulate parts of a job until one stands for the whole (*is_done_out) or none is left to attempt.
+ * Returns as simulate_part. */
 static ms_status simulate_parts(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result,
                                 bool *is_done_out) {
     ms_part *part = MS_NEW(arena, ms_part, 1);
@@ -130,7 +141,8 @@ static ms_status simulate_parts(ms_job *job, ms_arena *arena, ms_diag *diag, ms_
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* Find bounds of a job's step that hold however its dates are rounded. */
+/* Find bounds of a job's step time that hold whatever the rounding of its dates: those of a run in
+ * which one rank stands for each pipeline rank. */
 static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_out[2]) {
     ms_job bounded = *job;
     bounded.run.is_bounded = bounded.run.has_bounds = true;
@@ -142,20 +154,22 @@ static ms_status bound_chaos(const ms_job *job, ms_diag *diag, double bounds_s_o
     return status;
 }
 
-/* Lower and run the whole job. */
+/* Lower and run the whole job.  Returns as ms_lower and ms_engine_run. */
 static ms_status simulate_whole(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_progress_begin("laying out operations", 0);
     ms_status status = ms_job_lower(job, diag, &result->dag, &result->fold);
     return status == MS_OK ? run_graph(job, arena, diag, result) : status;
 }
 
-/* Whether a folded job is small enough to simulate every rank of it. */
+/* Whether a folded job is small enough to simulate every rank: fewer than MS_FOLD_SLOW_OPS
+ * operations, estimated by the number of ranks. */
 static bool can_unfold(const ms_job *job, const ms_dag *folded) {
     return (double)folded->op_count * job->mesh.ranks / folded->rank_count < MS_FOLD_SLOW_OPS;
 }
 
-/* Replace a folded run whose rounding errors grow, as ranks that are alike may then drift apart: by
- * a run of every rank or, where that costs too much, by bounds of the step. */
+/* Replace a folded run whose rounding errors grow, so that ranks of one class might drift apart in
+ * a run of all ranks: by a run of every rank or, where that costs too much, by bounds of the step
+ * time. */
 static ms_status settle_chaos(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_status status = MS_OK;
     if (can_unfold(job, &result->dag)) {
@@ -171,7 +185,8 @@ static ms_status settle_chaos(ms_job *job, ms_arena *arena, ms_diag *diag, ms_re
     return status;
 }
 
-/* Test whether a run in which ranks stand for others is stable, and replace it if it is not. */
+/* Test whether an exactly folded run is stable (ms_engine_test), and replace it if it is not. Only
+ * runs in which transfers have shared links can be unstable. */
 static ms_status test_folding(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     bool has_folded = result->fold.is_exact && result->dag.rank_count < job->mesh.ranks;
     if (job->run.trusts_folding || !has_folded || !result->timeline.has_shared) {
@@ -182,6 +197,7 @@ static ms_status test_folding(ms_job *job, ms_arena *arena, ms_diag *diag, ms_re
     return status != MS_OK || is_stable ? status : settle_chaos(job, arena, diag, result);
 }
 
+/* Simulate and measure a job: a part of it if that stands for the whole, else the whole. */
 static ms_status simulate(ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     bool is_done = false;
     ms_status status = simulate_parts(job, arena, diag, result, &is_done);

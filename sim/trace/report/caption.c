@@ -1,8 +1,10 @@
+/* Makes the captions of stacked pictures (caption.h) from the differences of two traces' inputs. */
 #include "trace/report/caption.h"
 
 #include <string.h>
 
-/* A line is about as long as a picture is wide; a value, such as a line of a schedule, is cut. */
+/* Length from which on no further difference is listed, about the width of a picture; and length at
+ * which a value, such as a line of a schedule, is cut [bytes]. */
 enum { LINE_B = 110, VALUE_B = 28 };
 
 ms_status ms_caption_keep(const ms_trace *trace, ms_arena *arena, ms_trace *kept_out) {
@@ -26,18 +28,20 @@ const char *ms_caption_short(const char *name) {
     return slash == NULL ? name : slash + 1;
 }
 
+/* Append a value, cut to VALUE_B.  value: a text; NULL: the key is at its default. */
 static void add_value(const ms_value *value, ms_buffer *line) {
     const char *text = value == NULL ? "the default" : ms_caption_short(value->as.string);
     size_t length = strlen(text);
     bool is_long = length > VALUE_B;
     length = is_long ? VALUE_B : length;
     while (is_long && length > 0 && ((unsigned char)text[length] & 0xC0U) == 0x80U) {
-        length--; /* not inside a character */
+        length--; /* not between the bytes of a UTF-8 character */
     }
     ms_buffer_add(line, text, length);
     ms_buffer_puts(line, is_long ? "..." : "");
 }
 
+/* Append the differences, as far as the line has room, and the number of the others. */
 static void add_differences(const ms_differences *differences, ms_buffer *line) {
     size_t shown = 0;
     for (; shown < differences->count && line->length < LINE_B; shown++) {

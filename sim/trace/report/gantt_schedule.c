@@ -1,10 +1,13 @@
-/* An evaluated schedule as a Gantt picture. */
+/* Makes the Gantt picture of a schedule that was evaluated on paper (ms_gantt_from_schedule): a row
+ * per pipeline rank, and microbatches in flight as memory. */
 #include <stdlib.h>
 
 #include "trace/report/report.h"
 
-/* Passes that run together share the height of the row: the first on top. They do so only where
- * their times are one; run one after the other, each has the whole row. */
+/* Give the passes of overlapped pairs half of the row's height, the first one the upper half, where
+ * they run at the same time. In an evaluation that runs them one after the other, each has the
+ * whole row.
+ *  boxes: [count] in the order of the program's actions. */
 static void set_halves(const ms_program *program, ms_gantt_box *boxes, size_t count) {
     for (size_t i = 0; i + 1 < count; i++) {
         if (program->actions[i].is_overlapped && boxes[i].row == boxes[i + 1].row &&
@@ -15,6 +18,7 @@ static void set_halves(const ms_program *program, ms_gantt_box *boxes, size_t co
     }
 }
 
+/* Make a box for each action of the program: [actions] in `arena`; NULL when memory runs out. */
 static ms_gantt_box *make_boxes(const ms_program *program, const ms_schedule_result *result,
                                 ms_arena *arena) {
     int ranks = program->spec.pipeline_ranks;
@@ -37,6 +41,7 @@ static ms_gantt_box *make_boxes(const ms_program *program, const ms_schedule_res
     return boxes;
 }
 
+/* Make the labels of the rows, "pp 0" and so on: [ranks] in `arena`; NULL when memory runs out. */
 static const char **make_labels(int ranks, ms_arena *arena) {
     const char **labels = MS_NEW(arena, const char *, ranks);
     for (int rank = 0; labels != NULL && rank < ranks; rank++) {
@@ -48,13 +53,14 @@ static const char **make_labels(int ranks, ms_arena *arena) {
 
 /* ---- microbatches in flight ---- */
 
-/* A forward pass that starts, or a pass that ends the work on a microbatch. */
+/* A change of the microbatches in flight on a rank. */
 typedef struct level_change {
     double time;
-    int difference;
+    int difference; /* +1 or -1 */
 } level_change;
 
-/* At one instant what ends goes before what starts: they run one after the other. */
+/* Comparison for qsort: changes by time; at one time those of -1 first, as the passes run one after
+ * the other. */
 static int by_time(const void *left, const void *right) {
     const level_change *a = left;
     const level_change *b = right;
@@ -64,7 +70,8 @@ static int by_time(const void *left, const void *right) {
     return a->difference - b->difference;
 }
 
-/* Changes of one rank, as the evaluation counts its peak: +1 as F starts, -1 as B or W ends. */
+/* List the changes of one rank by time, as the evaluation counts its peak: +1 when F starts, -1
+ * when B or W ends.  changes_out: [actions of the rank].  Returns how many. */
 static size_t list_changes(const ms_program *program, const ms_schedule_result *result, int rank,
                            level_change *changes_out) {
     size_t count = 0;
@@ -80,7 +87,7 @@ static size_t list_changes(const ms_program *program, const ms_schedule_result *
     return count;
 }
 
-/* One level per change at most; `share` is what a stage and a unit of work count. */
+/* Make the microbatches in flight of all ranks, in `arena`; NULL when memory runs out. */
 static ms_gantt_memory *make_memory(const ms_drawn_schedule *drawn, ms_arena *arena) {
     const ms_program *program = drawn->program;
     int ranks = program->spec.pipeline_ranks;
@@ -110,6 +117,7 @@ static ms_gantt_memory *make_memory(const ms_drawn_schedule *drawn, ms_arena *ar
 
 /* ---- the picture ---- */
 
+/* Make the title: name and sizes of the schedule.  NULL when memory runs out. */
 static const char *make_title(const ms_program *program, ms_arena *arena) {
     const ms_schedule_spec *spec = &program->spec;
     const char *stages =
@@ -120,6 +128,7 @@ static const char *make_title(const ms_program *program, ms_arena *arena) {
                                  spec->pipeline_ranks, stages, spec->microbatches);
 }
 
+/* Make the subtitle: makespan, bubble and peak in flight.  NULL when memory runs out. */
 static const char *make_subtitle(const ms_drawn_schedule *drawn, ms_arena *arena) {
     int peak = 0;
     for (int rank = 0; rank < drawn->program->spec.pipeline_ranks; rank++) {

@@ -1,3 +1,5 @@
+/* Sorts the boxes of a Gantt picture and measures it (gantt_sorted.h), before gantt.c chooses its
+ * look and gantt_panel.c draws it. */
 #include "trace/report/gantt_sorted.h"
 
 #include <math.h>
@@ -5,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Comparison for qsort: boxes by row, start, passes before parts, upper half before lower. */
 static int by_place(const void *left, const void *right) {
     const ms_gantt_box *a = left;
     const ms_gantt_box *b = right;
@@ -20,12 +23,14 @@ static int by_place(const void *left, const void *right) {
     return (a->half > b->half) - (a->half < b->half);
 }
 
+/* Comparison for qsort: numbers, ascending. */
 static int by_number(const void *left, const void *right) {
     double a = *(const double *)left;
     double b = *(const double *)right;
     return a < b ? -1 : a > b ? 1 : 0;
 }
 
+/* Whether all levels and times of a picture's memory are finite and not negative. */
 static bool has_sound_memory(const ms_gantt *gantt) {
     const ms_gantt_memory *memory = gantt->memory;
     for (size_t i = 0; memory != NULL && i < memory->row_first[gantt->rows]; i++) {
@@ -37,6 +42,8 @@ static bool has_sound_memory(const ms_gantt *gantt) {
     return true;
 }
 
+/* Whether a picture can be drawn: it takes time, and its boxes and levels have rows and sound
+ * times. The negated comparisons also refuse NAN. */
 static bool is_sound(const ms_gantt *gantt) {
     if (gantt->rows < 1 || !(gantt->end > 0.0)) {
         return false;
@@ -51,6 +58,7 @@ static bool is_sound(const ms_gantt *gantt) {
     return has_sound_memory(gantt);
 }
 
+/* Find median and first quartile of the lengths of passes; the picture's end where it has none. */
 static ms_status measure_passes(const ms_gantt *gantt, ms_arena *arena, ms_gantt_sorted *sorted) {
     double *lengths = MS_NEW(arena, double, gantt->box_count);
     if (lengths == NULL) {
@@ -68,8 +76,9 @@ static ms_status measure_passes(const ms_gantt *gantt, ms_arena *arena, ms_gantt
     return MS_OK;
 }
 
-/* Widen a step's phases by a pass; so far `end` is the last forward pass's, `to` the last of any.
- */
+/* Extend the phases of a step by a pass. Until find_steady has seen all passes, `start` is the
+ * first start of a backward pass, `end` the end of the last forward pass and `to` the end of the
+ * last pass. */
 static void add_to_phases(ms_gantt_steady *steady, const ms_gantt_box *box) {
     if (box->kind == MS_OP_FORWARD) {
         steady->end = fmax(steady->end, box->end);
@@ -79,7 +88,8 @@ static void add_to_phases(ms_gantt_steady *steady, const ms_gantt_box *box) {
     steady->to = fmax(steady->to, box->end);
 }
 
-/* The phases of a row's steps. */
+/* Find the phases of all steps of a row. A step without passes is steady as a whole; a step without
+ * backward passes has no warm-up. */
 static void find_steady(const ms_gantt_sorted *sorted, int32_t row) {
     ms_gantt_steady *steps = &sorted->steady[row * sorted->steps];
     for (int32_t step = 0; step < sorted->steps; step++) {
@@ -103,7 +113,7 @@ static void find_steady(const ms_gantt_sorted *sorted, int32_t row) {
     }
 }
 
-/* Characters of the highest number: "31", or of slices "31.1". */
+/* Find the length of the longest number in a box: "31", or "31.1" with slices. */
 static void measure_numbers(ms_gantt_sorted *sorted) {
     const ms_gantt *gantt = sorted->gantt;
     int32_t most = 0;
@@ -117,6 +127,8 @@ static void measure_numbers(ms_gantt_sorted *sorted) {
     }
 }
 
+/* Choose the unit of the time axis: the largest one in which its end is at least 2, or
+ * microseconds. */
 static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
     sorted->unit = 1.0;
     sorted->unit_name = "";
@@ -130,17 +142,19 @@ static void choose_unit(ms_gantt_sorted *sorted, double axis_end) {
 
 /* ---- what repeats in the steady phase ---- */
 
-/* Passes that are looked at: a sequence of half as many is far more than an excerpt could show. */
+/* Maximum number of passes that are compared: a sequence of half as many is far more than an
+ * excerpt can show. */
 enum { PASSES_MAX = 2048 };
-/* Least share of the pairs of passes, one sequence apart, that must be alike: a stray bubble may
- * spoil the others. */
+/* Minimum share of passes that must be like the pass one sequence later: at a stray bubble some
+ * passes may change their order. */
 static const double ALIKE_LEAST = 0.9;
 
-/* What tells passes apart: kind, chunk or direction, half of the row. */
+/* Kind, chunk or direction, and half of a pass as one number: equal for passes that are alike. */
 static uint32_t sort_of(const ms_gantt_box *box) {
     return (uint32_t)box->kind << 24 | (uint32_t)box->half << 16 | (uint16_t)box->chunk;
 }
 
+/* Whether passes repeat after `shift` passes.  sorts: [count] numbers of sort_of. */
 static bool repeats_after(const uint32_t *sorts, int32_t count, int32_t shift) {
     int32_t alike = 0;
     for (int32_t i = 0; i + shift < count; i++) {
@@ -149,7 +163,8 @@ static bool repeats_after(const uint32_t *sorts, int32_t count, int32_t shift) {
     return alike >= ALIKE_LEAST * (count - shift);
 }
 
-/* Collect the first PASSES_MAX passes of a row that start within `range`. */
+/* Collect the first PASSES_MAX passes of a row that start within `range`.  sorts, starts:
+ * [PASSES_MAX] number of sort_of and start of each.  Returns how many. */
 static int32_t collect_passes(const ms_gantt_sorted *sorted, int32_t row,
                               const ms_gantt_period *range, uint32_t *sorts, double *starts) {
     int32_t count = 0;
@@ -164,8 +179,9 @@ static int32_t collect_passes(const ms_gantt_sorted *sorted, int32_t row,
     return count;
 }
 
-/* Find the period of a picture whose boxes are sorted and whose steady phases are known.
- * *period_out: written on success only.  O(boxes of a row). */
+/* Find the period of a picture whose boxes are sorted and whose steady phases are known: the
+ * smallest number of passes, from 2 on, after which the passes of the middle row repeat.
+ *  *period_out: written on success only.  O(boxes of a row + PASSES_MAX^2). */
 static ms_status find_period(const ms_gantt_sorted *sorted, ms_arena *arena,
                              ms_gantt_period *period_out) {
     ms_gantt_period period = {.to = sorted->gantt->end};
@@ -183,7 +199,7 @@ static ms_status find_period(const ms_gantt_sorted *sorted, ms_arena *arena,
     int32_t count = collect_passes(sorted, rows / 2, &period, sorts, starts);
     for (int32_t shift = 2; 2 * shift <= count && period.passes == 0; shift++) {
         if (repeats_after(sorts, count, shift)) {
-            int32_t whole = (count - 1) / shift; /* sequences between the first pass and its like */
+            int32_t whole = (count - 1) / shift; /* number of sequences, whose mean length counts */
             period.passes = shift;
             period.length = (starts[whole * shift] - starts[0]) / whole;
         }

@@ -1,4 +1,5 @@
-/* A trace as a Gantt picture. */
+/* Makes the Gantt picture of a trace (ms_gantt_from_trace) from its passes and idle time
+ * (passes.h), the memory of its ranks, and figures of its summary for the titles. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,13 +8,14 @@
 
 enum { TITLE_B = 400 };
 
+/* The text at a key of the summary; `fallback` where it has none. */
 static const char *text_at(const ms_value *summary, const char *key, const char *fallback) {
     const ms_value *value = ms_value_get(summary, key);
     return value != NULL && value->type == MS_VALUE_STRING ? value->as.string : fallback;
 }
 
-/* " (rank 0, 64, 128 ... 960)": few are listed, of many the first ones and the last.  text_out:
- * [TITLE_B]. */
+/* Write the ranks of the rows, such as " (rank 0, 64, 128 ... 960)": of more than a few only the
+ * first ones and the last.  text_out: [TITLE_B]. */
 static void list_ranks(const ms_trace *trace, const ms_shown_rows *rows, char *text_out) {
     enum { FEW = 6, FIRST = 3 };
     size_t used = 0;
@@ -28,6 +30,7 @@ static void list_ranks(const ms_trace *trace, const ms_shown_rows *rows, char *t
     snprintf(text_out + used, TITLE_B - used, ")");
 }
 
+/* Make the title: workload, schedule and sizes; NULL when memory runs out. */
 static const char *make_title(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena) {
     const ms_value *s = trace->summary;
     char ranks[TITLE_B] = "";
@@ -40,6 +43,8 @@ static const char *make_title(const ms_trace *trace, const ms_shown_rows *rows, 
         ranks, ms_value_number(s, "num_microbatches", 0.0));
 }
 
+/* Make the subtitle: the time of a step and its shares, and the number of GPUs; NULL when memory
+ * runs out. */
 static const char *make_subtitle(const ms_trace *trace, const ms_shown_rows *rows,
                                  ms_arena *arena) {
     static const struct {
@@ -63,7 +68,7 @@ static const char *make_subtitle(const ms_trace *trace, const ms_shown_rows *row
     }
     for (size_t i = 0; i < sizeof SHARES / sizeof SHARES[0]; i++) {
         double share = ms_value_number(s, SHARES[i].path, 0.0);
-        if (share >= 5e-4 && used < sizeof text) { /* 0.1 % at the least */
+        if (share >= 5e-4 && used < sizeof text) { /* at least 0.1 % when rounded */
             used += (size_t)snprintf(text + used, sizeof text - used, " \xc2\xb7 %s %.1f %%",
                                      SHARES[i].name, 100.0 * share);
         }
@@ -77,7 +82,7 @@ static const char *make_subtitle(const ms_trace *trace, const ms_shown_rows *row
                : ms_arena_printf(arena, "%s, %d shown", all, rows->count);
 }
 
-/* Whether the trace counts memory; workloads of given costs do not. */
+/* Whether the trace has any memory above 0: workloads with `costs:` have none. */
 static bool has_memory(const ms_trace *trace) {
     for (int32_t i = 0; i < trace->memory_count; i++) {
         if (trace->memory[i].bytes > 0.0) {
@@ -87,7 +92,9 @@ static bool has_memory(const ms_trace *trace) {
     return false;
 }
 
-/* The points of a trace's memory timelines, by row as they are by rank. */
+/* Make the memory curves of the rows, in `arena`; NULL when memory runs out. The points of the
+ * trace are by rank, and rows are in the order of ranks, so that the levels are by row as they
+ * come. */
 static const ms_gantt_memory *make_memory(const ms_trace *trace, const ms_shown_rows *rows,
                                           ms_arena *arena) {
     ms_gantt_memory *memory = MS_NEW(arena, ms_gantt_memory, 1);
@@ -105,6 +112,7 @@ static const ms_gantt_memory *make_memory(const ms_trace *trace, const ms_shown_
             first[row + 1] = count;
         }
     }
+    /* rows without points have 0 so far */
     for (int32_t row = 0; row < rows->count; row++) {
         first[row + 1] = first[row + 1] > first[row] ? first[row + 1] : first[row];
     }
@@ -116,7 +124,8 @@ static const ms_gantt_memory *make_memory(const ms_trace *trace, const ms_shown_
     return memory;
 }
 
-/* The boxes of all rows, in the arena; NULL when memory runs out. */
+/* Make the boxes of all rows, in `arena`; NULL when memory runs out. They are collected for all
+ * ranks of the trace; those of ranks without a row are dropped. */
 static ms_gantt_box *make_boxes(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena,
                                 size_t *count_out) {
     ms_vector boxes = {.item_B = sizeof(ms_gantt_box)};
@@ -138,8 +147,9 @@ static ms_gantt_box *make_boxes(const ms_trace *trace, const ms_shown_rows *rows
     return kept;
 }
 
-/* How the work is numbered: with two directions each has half the microbatches, and a microbatch of
- * sequences in slices is as many units. */
+/* Find whether the pipeline has two directions, and the slices per microbatch, from the largest
+ * number of a box and the microbatches of the summary: with two directions each has half of the
+ * microbatches, and with slices the numbers are microbatch * slices + slice. */
 static void find_units(const ms_trace *trace, ms_gantt *gantt) {
     int32_t units = 0;
     double said = ms_value_number(trace->summary, "num_microbatches", 0.0);

@@ -1,12 +1,14 @@
+/* Compresses the text of a report with zlib, in pieces (gzip.h). */
 #include "trace/report/gzip.h"
 
 #define ZLIB_CONST /* input is read only */
 #include <zlib.h>
 
-/* Size of the pieces that are handed on; zlib's level of compression between speed and size, which
- * says nothing about a trace. */
+/* Size of the pieces that are handed to the sink; zlib's default level of compression and of
+ * memory. */
 enum { PIECE_B = 64 * 1024, LEVEL = 6, MEMORY_LEVEL = 8 };
-/* Largest window, with 16 added: a header as gzip's, of time 0.  Source: zlib.h, deflateInit2. */
+/* zlib's largest window; 16 added to it asks for gzip's header, with time 0.  Source: zlib.h,
+ * deflateInit2. */
 enum { WINDOW_BITS = 15 + 16 };
 
 struct ms_gzip {
@@ -14,7 +16,7 @@ struct ms_gzip {
     void *context;
     ms_status status; /* the first failure */
     z_stream stream;
-    unsigned char piece[PIECE_B];
+    unsigned char piece[PIECE_B]; /* compressed text for the sink */
 };
 
 ms_status ms_gzip_begin(ms_report_sink sink, void *context, ms_arena *arena, ms_gzip **gzip_out) {
@@ -32,12 +34,13 @@ ms_status ms_gzip_begin(ms_report_sink sink, void *context, ms_arena *arena, ms_
     return MS_OK;
 }
 
-/* Compress what the stream has to read, until it asks for more (or has ended). */
-static void squeeze(ms_gzip *gzip, int flush) {
+/* Compress all input of the stream and hand the output to the sink. A full piece means that there
+ * is more output.  flush: Z_NO_FLUSH, or Z_FINISH for the end of the stream. */
+static void compress_input(ms_gzip *gzip, int flush) {
     do {
         gzip->stream.next_out = gzip->piece;
         gzip->stream.avail_out = PIECE_B;
-        (void)deflate(&gzip->stream, flush); /* fails only for a stream that we broke ourselves */
+        (void)deflate(&gzip->stream, flush); /* fails only for a stream that is not sound */
         size_t length = PIECE_B - gzip->stream.avail_out;
         if (length > 0 && gzip->status == MS_OK) {
             gzip->status = gzip->sink(gzip->context, (const char *)gzip->piece, length);
@@ -52,7 +55,7 @@ ms_status ms_gzip_put(void *context, const char *text, size_t length) {
         unsigned now = length > PIECE_B ? PIECE_B : (unsigned)length;
         gzip->stream.next_in = at;
         gzip->stream.avail_in = now;
-        squeeze(gzip, Z_NO_FLUSH);
+        compress_input(gzip, Z_NO_FLUSH);
         at += now;
         length -= now;
     }
@@ -62,7 +65,7 @@ ms_status ms_gzip_put(void *context, const char *text, size_t length) {
 ms_status ms_gzip_end(ms_gzip *gzip) {
     if (gzip->status == MS_OK) {
         gzip->stream.avail_in = 0;
-        squeeze(gzip, Z_FINISH);
+        compress_input(gzip, Z_FINISH);
     }
     (void)deflateEnd(&gzip->stream);
     return gzip->status;

@@ -1,5 +1,7 @@
-/* Merges the operations of a compute stream into passes, and splits the time between them by what
- * the rank waits for (passes.h). */
+/* Merges the operations of compute streams into the boxes of passes, and finds the cause of a
+ * rank's idle time between them (passes.h). The events of a trace are visited once, in order. The
+ * time between two computations of a rank is a gap; the chain of causes that leads to the gap's end
+ * is followed backward to find the communications and the computation for which the rank waited. */
 #include "trace/report/passes.h"
 
 #include <stdlib.h>
@@ -19,51 +21,57 @@ typedef struct rank_comms {
     const size_t *end;      /* the same, behind its last one */
 } rank_comms;
 
+/* The state of filling rank_comms: spans are counted in a first visit_communications of the events,
+ * stored in a second. */
 typedef struct filling {
     const ms_trace *trace;
     comm_span *spans; /* NULL: the spans are only counted */
-    size_t *end;      /* [rank_count * MS_AXIS_COUNT] */
+    size_t *end; /* [rank_count * MS_AXIS_COUNT] index behind the spans so far, or their number */
 } filling;
 
+/* Index of a rank and axis in the arrays of rank_comms. */
 static size_t place_of(int32_t rank_index, uint8_t axis) {
     return (size_t)rank_index * MS_AXIS_COUNT + axis;
 }
 
-static void enter(filling *f, int32_t rank_index, int32_t event) {
-    size_t *end = &f->end[place_of(rank_index, f->trace->events[event].axis)];
-    if (f->spans != NULL) {
-        f->spans[*end] =
-            (comm_span){f->trace->events[event].start_ps, f->trace->events[event].end_ps};
+/* Store, or count, the span of an event for a rank that takes part in it. */
+static void add_span(filling *fill, int32_t rank_index, int32_t event) {
+    size_t *end = &fill->end[place_of(rank_index, fill->trace->events[event].axis)];
+    if (fill->spans != NULL) {
+        fill->spans[*end] =
+            (comm_span){fill->trace->events[event].start_ps, fill->trace->events[event].end_ps};
     }
     (*end)++;
 }
 
-/* All events with the ranks that take part in them. */
-static void visit(filling *f) {
-    const ms_trace *trace = f->trace;
+/* Store, or count, the spans of all communications for each rank that takes part. */
+static void visit_communications(filling *fill) {
+    const ms_trace *trace = fill->trace;
     for (int32_t i = 0; i < trace->event_count; i++) {
         const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
         if (stream->axis != MS_AXIS_NONE) {
-            enter(f, stream->rank_index, i);
+            add_span(fill, stream->rank_index, i);
             if (stream->peer_index >= 0 && stream->peer_index != stream->rank_index) {
-                enter(f, stream->peer_index, i);
+                add_span(fill, stream->peer_index, i);
             }
         }
     }
     for (int32_t i = 0; i < trace->member_count; i++) {
         const ms_trace_member *member = &trace->members[i];
-        enter(f, trace->streams[member->stream].rank_index, member->event);
+        add_span(fill, trace->streams[member->stream].rank_index, member->event);
     }
 }
 
+/* Comparison for qsort: spans by start. */
 static int by_start(const void *left, const void *right) {
     const comm_span *a = left;
     const comm_span *b = right;
     return (a->start_ps > b->start_ps) - (a->start_ps < b->start_ps);
 }
 
-/* Sort the spans [count] and join spans that touch.  Returns how many are left. */
-static size_t join(comm_span *spans, size_t count) {
+/* Sort spans by start and join_spans those that overlap or touch.  spans: [count].  Returns how
+ * many are left. */
+static size_t join_spans(comm_span *spans, size_t count) {
     bool is_sorted = true;
     for (size_t i = 1; i < count; i++) {
         is_sorted = is_sorted && spans[i].start_ps >= spans[i - 1].start_ps;
@@ -83,8 +91,8 @@ static size_t join(comm_span *spans, size_t count) {
     return kept;
 }
 
-/* Collect the spans of a trace.  *own_out: in `arena`.  O(events log events), O(events) where those
- * of a rank and axis stand in order. */
+/* Find the spans of all ranks and axes of a trace.  *own_out: in `arena`.  O(events log events);
+ * O(events) where the events of each rank and axis are in order. */
 static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_comms *own_out) {
     size_t places = place_of(trace->rank_count, 0);
     size_t *first = MS_NEW(arena, size_t, places);
@@ -92,23 +100,23 @@ static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_c
     if (first == NULL || end == NULL) {
         return MS_E_NOMEM;
     }
-    filling f = {.trace = trace, .end = end};
-    visit(&f);
+    filling fill = {.trace = trace, .end = end};
+    visit_communications(&fill);
     size_t total = 0;
     for (size_t i = 0; i < places; i++) {
         size_t count = end[i];
         first[i] = end[i] = total;
         total += count;
     }
-    f.spans = MS_NEW(arena, comm_span, total);
-    if (f.spans == NULL) {
+    fill.spans = MS_NEW(arena, comm_span, total);
+    if (fill.spans == NULL) {
         return MS_E_NOMEM;
     }
-    visit(&f);
+    visit_communications(&fill);
     for (size_t i = 0; i < places; i++) {
-        end[i] = first[i] + join(f.spans + first[i], end[i] - first[i]);
+        end[i] = first[i] + join_spans(fill.spans + first[i], end[i] - first[i]);
     }
-    *own_out = (rank_comms){f.spans, first, end};
+    *own_out = (rank_comms){fill.spans, first, end};
     return MS_OK;
 }
 
@@ -133,35 +141,38 @@ static const comm_span *find_comm(const rank_comms *own, int32_t rank_index, uin
 
 /* ---- passes and idle time ---- */
 
-/* How many communications are followed along a chain of causes without a computation between them.
- */
+/* Maximum number of communications that are followed along a chain of causes without a computation
+ * between them. */
 enum { CHAIN_MAX = 1000 };
 
+/* Picoseconds as seconds. */
 static double seconds(int64_t ps) {
     return (double)ps / MS_PS_PER_S;
 }
 
 /* A forward or backward pass whose box in the picture grows with each of its operations. */
 typedef struct open_pass {
-    ptrdiff_t box; /* place of its box, -1 none */
+    ptrdiff_t box; /* index of its box; -1: there is no open pass */
     int16_t stage;
     int16_t step;
     int32_t mb;
-    size_t waits_first, waits_end; /* places of the boxes of waiting before it */
-    bool is_paired;
+    size_t waits_first, waits_end; /* boxes of the waiting right before it: waits_first ..
+                                      waits_end - 1 */
+    bool is_paired;                /* it is one of an overlapped pair already */
 } open_pass;
 
 /* One row of the picture while its boxes are made. It has two open passes, since the operations of
  * an overlapped pair alternate. */
 typedef struct row_state {
-    int64_t end_ps; /* of its last computation */
+    int64_t end_ps; /* end of its last computation */
     open_pass passes[2];
-    int last; /* index of the pass that ran last */
+    int last; /* index of the open pass that ran last */
 } row_state;
 
+/* The state of ms_passes_collect. */
 typedef struct collecting {
     const ms_trace *trace;
-    rank_comms own;
+    rank_comms own;       /* when each rank communicates itself */
     row_state *rows;      /* [rank_count] */
     const bool *is_shown; /* [rank_count] */
     ms_vector *boxes;
@@ -169,157 +180,171 @@ typedef struct collecting {
     ms_vector *idle; /* NULL: not wanted */
 } collecting;
 
+/* Whether an event is a communication: its stream is not a compute stream. */
 static bool is_communication(const ms_trace *trace, int32_t event) {
     return trace->streams[trace->events[event].stream].axis != MS_AXIS_NONE;
 }
 
-/* A stretch in which a row computes nothing. */
+/* A time in which a row computes nothing. */
 typedef struct gap {
     int64_t from, to; /* [ps] */
     int32_t row;
-    int32_t cause; /* what ended it */
+    int32_t cause; /* event whose end released the computation after the gap; -1: none */
     int16_t step;
-    bool is_part;
+    bool is_part; /* inside a pass */
 } gap;
 
-static void add_idle(collecting *c, const gap *g, const int64_t piece[2],
+/* Append a piece of idle time of a gap.  piece: its start and end [ps].  why: event, axis and
+ * cause. */
+static void add_idle(collecting *picture, const gap *idle_gap, const int64_t piece[2],
                      const ms_idle_piece *why) {
     ms_idle_piece idle = *why;
     idle.start_ps = piece[0];
     idle.end_ps = piece[1];
-    idle.row = g->row;
-    idle.step = g->step;
-    idle.is_part = g->is_part;
-    if (c->idle != NULL && piece[1] > piece[0]) {
-        (void)ms_vector_add(c->idle, &idle, 1);
+    idle.row = idle_gap->row;
+    idle.step = idle_gap->step;
+    idle.is_part = idle_gap->is_part;
+    if (picture->idle != NULL && piece[1] > piece[0]) {
+        (void)ms_vector_add(picture->idle, &idle, 1);
     }
 }
 
-/* A piece of waiting for a communication. */
-static void add_wait_piece(collecting *c, const gap *g, int32_t event, const int64_t piece[2],
-                           bool is_foreign) {
+/* Append a box and a piece of idle time for waiting for communication `event`.  piece: start and
+ * end [ps].
+ *  is_foreign: the rank itself does not communicate along the event's axis meanwhile. */
+static void add_wait_piece(collecting *picture, const gap *idle_gap, int32_t event,
+                           const int64_t piece[2], bool is_foreign) {
     const ms_gantt_box box = {.start = seconds(piece[0]),
                               .end = seconds(piece[1]),
-                              .row = g->row,
+                              .row = idle_gap->row,
                               .mb = -1,
-                              .kind = c->trace->events[event].kind,
-                              .axis = c->trace->events[event].axis,
-                              .is_part = g->is_part,
+                              .kind = picture->trace->events[event].kind,
+                              .axis = picture->trace->events[event].axis,
+                              .is_part = idle_gap->is_part,
                               .is_foreign = is_foreign};
     if (piece[1] > piece[0]) {
-        (void)ms_vector_add(c->boxes, &box, 1);
+        (void)ms_vector_add(picture->boxes, &box, 1);
     }
-    add_idle(c, g, piece,
+    add_idle(picture, idle_gap, piece,
              &(ms_idle_piece){.event = event,
                               .axis = box.axis,
                               .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
 }
 
-/* Add the waiting of a rank in `span` for communication of an axis. It counts as own communication
- * while the rank itself communicates along that axis, whichever rank's communication holds it up,
- * and as communication of other ranks in between. The first kind sums to exposed_s of the axis,
- * both kinds to the rank's share of exposed time. */
-static void add_wait(collecting *c, const gap *g, int32_t event, const int64_t span[2]) {
+/* Add the waiting of a rank in `span` for communication `event`. It counts as own communication
+ * while the rank itself communicates along the event's axis, whichever rank's communication holds
+ * it up, and as communication of other ranks in between. The first kind sums to exposed_s of the
+ * axis, both kinds to the rank's share of exposed time. */
+static void add_wait(collecting *picture, const gap *idle_gap, int32_t event,
+                     const int64_t span[2]) {
     int64_t from = span[0];
     while (from < span[1]) {
-        const comm_span *own =
-            find_comm(&c->own, g->row, c->trace->events[event].axis, from, span[1]);
+        const comm_span *own = find_comm(&picture->own, idle_gap->row,
+                                         picture->trace->events[event].axis, from, span[1]);
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
-        add_wait_piece(c, g, event, (const int64_t[]){from, start}, true);
-        add_wait_piece(c, g, event, (const int64_t[]){start, end}, false);
+        /* up to `start` the rank does not communicate, from there to `end` it does */
+        add_wait_piece(picture, idle_gap, event, (const int64_t[]){from, start}, true);
+        add_wait_piece(picture, idle_gap, event, (const int64_t[]){start, end}, false);
         from = end;
     }
 }
 
-/* What a rank waits for where no operation of the trace says so. */
+/* The cause of idle time for which the trace has no event: the host, or unknown if the trace does
+ * not hold all operations. */
 static uint8_t cause_of_silence(const ms_trace *trace) {
     return trace->level == MS_TRACE_FULL ? MS_IDLE_HOST : MS_IDLE_UNKNOWN;
 }
 
-/* The head of a gap, up to `to`, before the first communication of the chain begins: waiting for
- * computation `event` until that ends, then for the host. */
-static void add_head(collecting *c, const gap *g, int32_t event, int64_t to) {
-    const ms_trace *trace = c->trace;
-    int64_t until = g->from;
+/* Add the head of a gap: the idle time up to `to`, the start of the first communication on the
+ * chain of causes. The rank waits for computation `event`, until it ends, then for the host. event:
+ * -1: none. */
+static void add_head(collecting *picture, const gap *idle_gap, int32_t event, int64_t to) {
+    const ms_trace *trace = picture->trace;
+    int64_t until = idle_gap->from;
     if (event >= 0) {
         int32_t other = trace->streams[trace->events[event].stream].rank_index;
-        bool is_same_stage = trace->ranks[other].pp == trace->ranks[g->row].pp;
-        uint8_t cause = other == g->row ? MS_IDLE_HOST
-                        : is_same_stage ? MS_IDLE_IMBALANCE
-                                        : MS_IDLE_BUBBLE;
+        bool is_same_stage = trace->ranks[other].pp == trace->ranks[idle_gap->row].pp;
+        uint8_t cause = other == idle_gap->row ? MS_IDLE_HOST
+                        : is_same_stage        ? MS_IDLE_IMBALANCE
+                                               : MS_IDLE_BUBBLE;
         int64_t end = trace->events[event].end_ps < to ? trace->events[event].end_ps : to;
         until = end > until ? end : until;
-        add_idle(c, g, (const int64_t[]){g->from, until},
+        add_idle(picture, idle_gap, (const int64_t[]){idle_gap->from, until},
                  &(ms_idle_piece){.event = event, .cause = cause});
     }
-    add_idle(c, g, (const int64_t[]){until, to},
+    add_idle(picture, idle_gap, (const int64_t[]){until, to},
              &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
 }
 
-/* The instant from which an operation that `event` released, and that started at `to`, waited for
- * its host alone [ps]: the end of `event`, or `to` where the two differ by rounding alone. */
+/* The time from which an operation that starts at `to` and was released by `event` waited for its
+ * host alone [ps]: the end of `event`, or `to` where the two differ by rounding only. */
 static int64_t launched_from(const ms_trace *trace, int32_t event, int64_t to) {
-    const int64_t ROUNDING = 2 + to / 100000000000; /* as the engine's, of a run's seconds */
+    /* 2 ps for rounding to picoseconds, and 1e-11 of the time for the engine's clock in seconds */
+    const int64_t ROUNDING = 2 + to / 100000000000;
     int64_t end = trace->events[event].end_ps;
     return to - end > ROUNDING ? end : to;
 }
 
-/* Split a gap: the communications on the chain of causes that leads to what ended it, then the
- * computation at the head of the chain, which pictures leave white. */
-static void add_waiting(collecting *c, const gap *g) {
-    const ms_trace *trace = c->trace;
-    int64_t to = g->to;
-    int32_t at = g->cause;
-    for (int step = 0; step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > g->from;
+/* Split a gap by its causes, from its end backward: each communication on the chain of causes, with
+ * launches by the host in between, then the head of the gap, for which the picture has no box. */
+static void add_waiting(collecting *picture, const gap *idle_gap) {
+    const ms_trace *trace = picture->trace;
+    int64_t to = idle_gap->to;
+    int32_t at = idle_gap->cause;
+    for (int step = 0;
+         step < CHAIN_MAX && at >= 0 && is_communication(trace, at) && to > idle_gap->from;
          step++, at = trace->events[at].cause) {
-        int64_t start = trace->events[at].start_ps > g->from ? trace->events[at].start_ps : g->from;
+        int64_t start = trace->events[at].start_ps > idle_gap->from ? trace->events[at].start_ps
+                                                                    : idle_gap->from;
         int64_t end = launched_from(trace, at, to);
         if (end >= start && end < to) {
-            add_idle(c, g, (const int64_t[]){end, to},
+            add_idle(picture, idle_gap, (const int64_t[]){end, to},
                      &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
             to = end;
         }
         if (end > start) {
-            add_wait(c, g, at, (const int64_t[]){start, end});
+            add_wait(picture, idle_gap, at, (const int64_t[]){start, end});
             to = start;
         }
     }
-    if (to > g->from) {
-        add_head(c, g, at >= 0 && is_communication(trace, at) ? -1 : at, to);
+    if (to > idle_gap->from) {
+        add_head(picture, idle_gap, at >= 0 && is_communication(trace, at) ? -1 : at, to);
     }
 }
 
-/* Recomputation belongs to the backward pass that follows it. */
-static bool belongs(const collecting *c, const open_pass *pass, int32_t event) {
-    const ms_trace *trace = c->trace;
+/* Whether computation `event` belongs to an open pass: the same stage, microbatch, step and kind.
+ * Recomputation belongs to the backward pass that follows it. */
+static bool belongs(const collecting *picture, const open_pass *pass, int32_t event) {
+    const ms_trace *trace = picture->trace;
     if (pass->box < 0 || pass->stage != trace->events[event].stage ||
         pass->mb != trace->events[event].mb || pass->step != trace->events[event].step) {
         return false;
     }
-    uint8_t open_kind = MS_AT(c->boxes, ms_gantt_box, pass->box).kind;
+    uint8_t open_kind = MS_AT(picture->boxes, ms_gantt_box, pass->box).kind;
     uint8_t kind = trace->events[event].kind;
     bool is_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
     return kind == open_kind || (is_backward && kind == MS_OP_RECOMPUTE) ||
            (open_kind == MS_OP_RECOMPUTE && (kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD));
 }
 
-static void add_recomputation(collecting *c, int32_t row, int32_t event) {
-    const ms_trace *trace = c->trace;
+/* Append a part for an operation that repeats forward work. */
+static void add_recomputation(collecting *picture, int32_t row, int32_t event) {
+    const ms_trace *trace = picture->trace;
     const ms_gantt_box part = {.start = seconds(trace->events[event].start_ps),
                                .end = seconds(trace->events[event].end_ps),
                                .row = row,
                                .mb = -1,
                                .kind = MS_OP_RECOMPUTE,
                                .is_part = true};
-    (void)ms_vector_add(c->boxes, &part, 1);
+    (void)ms_vector_add(picture->boxes, &part, 1);
 }
 
-/* Begin a pass with its first operation. It takes the place of the older one of the two open
- * passes. */
-static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_first) {
-    const ms_trace *trace = c->trace;
-    row_state *state = &c->rows[row];
+/* Append the box of a new pass, which begins with computation `event`. It replaces the older one of
+ * the row's two open passes.  waits_first: first box of the waiting right before it. */
+static void open_box(collecting *picture, int32_t row, int32_t event, size_t waits_first) {
+    const ms_trace *trace = picture->trace;
+    row_state *state = &picture->rows[row];
     const ms_gantt_box box = {.start = seconds(trace->events[event].start_ps),
                               .end = seconds(trace->events[event].end_ps),
                               .row = row,
@@ -329,20 +354,20 @@ static void open_box(collecting *c, int32_t row, int32_t event, size_t waits_fir
                                   trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
                               .kind = trace->events[event].kind};
     state->last = 1 - state->last;
-    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)c->boxes->count,
+    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)picture->boxes->count,
                                              .stage = trace->events[event].stage,
                                              .step = trace->events[event].step,
                                              .mb = trace->events[event].mb,
                                              .waits_first = waits_first,
-                                             .waits_end = c->boxes->count};
-    (void)ms_vector_add(c->boxes, &box, 1);
+                                             .waits_end = picture->boxes->count};
+    (void)ms_vector_add(picture->boxes, &box, 1);
 }
 
 /* Mark the two open passes of a row as an overlapped pair: the earlier one has gone on after the
  * later one began. The picture draws the forward pass in the upper half of the row (`half` 1) and
- * the other one in the lower half (`half` 2). Waiting before the later pass lies inside the earlier
- * pass, so its boxes become parts of that. A pass is paired once. */
-static void pair_up(collecting *c, row_state *state) {
+ * the other one in the lower half (`half` 2). The waiting right before the later pass lies inside
+ * the earlier pass, so its boxes become parts of the earlier one. A pass is paired once. */
+static void pair_up(collecting *picture, row_state *state) {
     open_pass *a = &state->passes[0];
     open_pass *b = &state->passes[1];
     if (a->is_paired || b->is_paired || a->box < 0 || b->box < 0) {
@@ -350,61 +375,67 @@ static void pair_up(collecting *c, row_state *state) {
     }
     const open_pass *later = a->box > b->box ? a : b;
     for (size_t i = later->waits_first; i < later->waits_end; i++) {
-        MS_AT(c->boxes, ms_gantt_box, i).is_part = true;
+        MS_AT(picture->boxes, ms_gantt_box, i).is_part = true;
     }
-    bool is_upper = MS_AT(c->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
+    bool is_upper = MS_AT(picture->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
     const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a->box : b->box),
                                .lower = (size_t)(is_upper ? b->box : a->box)};
-    MS_AT(c->boxes, ms_gantt_box, pair.upper).half = 1;
-    MS_AT(c->boxes, ms_gantt_box, pair.lower).half = 2;
-    (void)ms_vector_add(c->pairs, &pair, 1);
+    MS_AT(picture->boxes, ms_gantt_box, pair.upper).half = 1;
+    MS_AT(picture->boxes, ms_gantt_box, pair.lower).half = 2;
+    (void)ms_vector_add(picture->pairs, &pair, 1);
     a->is_paired = b->is_paired = true;
 }
 
-static void grow_box(collecting *c, row_state *state, int which, int32_t event) {
-    ms_gantt_box *open = &MS_AT(c->boxes, ms_gantt_box, state->passes[which].box);
-    open->end = seconds(c->trace->events[event].end_ps);
-    open->kind = open->kind == MS_OP_RECOMPUTE ? c->trace->events[event].kind : open->kind;
+/* Extend the box of open pass `which` (0 or 1) to the end of computation `event`. A box that began
+ * with recomputation gets the kind of its backward pass. If the other pass ran last, the two are a
+ * pair. */
+static void grow_box(collecting *picture, row_state *state, int which, int32_t event) {
+    ms_gantt_box *open = &MS_AT(picture->boxes, ms_gantt_box, state->passes[which].box);
+    open->end = seconds(picture->trace->events[event].end_ps);
+    open->kind = open->kind == MS_OP_RECOMPUTE ? picture->trace->events[event].kind : open->kind;
     if (which != state->last) {
-        pair_up(c, state);
+        pair_up(picture, state);
         state->last = which;
     }
 }
 
-static void add_computation(collecting *c, int32_t event) {
-    const ms_trace *trace = c->trace;
+/* Add a computation of a compute stream: the waiting before it, then the computation to its open
+ * pass, or as the first of a new one. */
+static void add_computation(collecting *picture, int32_t event) {
+    const ms_trace *trace = picture->trace;
     int32_t row = trace->streams[trace->events[event].stream].rank_index;
-    row_state *state = &c->rows[row];
-    int which = belongs(c, &state->passes[0], event)   ? 0
-                : belongs(c, &state->passes[1], event) ? 1
-                                                       : -1;
+    row_state *state = &picture->rows[row];
+    int which = belongs(picture, &state->passes[0], event)   ? 0
+                : belongs(picture, &state->passes[1], event) ? 1
+                                                             : -1;
     const gap before = {.from = state->end_ps,
                         .to = trace->events[event].start_ps,
                         .row = row,
                         .cause = trace->events[event].cause,
                         .step = trace->events[event].step,
                         .is_part = which >= 0};
-    size_t waits_first = c->boxes->count;
-    add_waiting(c, &before);
+    size_t waits_first = picture->boxes->count;
+    add_waiting(picture, &before);
     bool is_barrier = trace->events[event].stage < 0 && before.to == trace->events[event].end_ps;
-    if (which >= 0 && !c->boxes->failed) {
-        grow_box(c, state, which, event);
-    } else if (!is_barrier) { /* a barrier only waits */
-        open_box(c, row, event, waits_first);
+    if (which >= 0 && !picture->boxes->failed) {
+        grow_box(picture, state, which, event);
+    } else if (!is_barrier) { /* a barrier takes no time, so that it needs no box */
+        open_box(picture, row, event, waits_first);
         if (before.to < before.from) {
-            pair_up(c, state); /* whole passes that overlap, in a trace of passes */
+            pair_up(picture, state); /* whole passes that overlap, in a trace of passes */
         }
     }
     if (trace->events[event].kind == MS_OP_RECOMPUTE) {
-        add_recomputation(c, row, event);
+        add_recomputation(picture, row, event);
     }
     int64_t end_ps = trace->events[event].end_ps;
     state->end_ps = end_ps > state->end_ps ? end_ps : state->end_ps;
 }
 
-/* Every row waits for whatever ends last. */
-static void add_end(collecting *c) {
-    const ms_trace *trace = c->trace;
+/* Add the waiting of every row after its last computation, up to the end of the run, for the event
+ * that ends last. */
+static void add_end(collecting *picture) {
+    const ms_trace *trace = picture->trace;
     int32_t last = -1;
     for (int32_t i = 0; i < trace->event_count; i++) {
         if (last < 0 || trace->events[i].end_ps > trace->events[last].end_ps) {
@@ -412,15 +443,15 @@ static void add_end(collecting *c) {
         }
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
-        if (!c->is_shown[row]) {
+        if (!picture->is_shown[row]) {
             continue;
         }
-        const gap rest = {.from = c->rows[row].end_ps,
+        const gap rest = {.from = picture->rows[row].end_ps,
                           .to = trace->step_ps,
                           .row = row,
                           .cause = last,
                           .step = last < 0 ? 0 : trace->events[last].step};
-        add_waiting(c, &rest);
+        add_waiting(picture, &rest);
     }
 }
 
@@ -439,29 +470,31 @@ bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
 
 void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
                        ms_vector *idle) {
-    collecting c = {.trace = trace,
-                    .rows = MS_NEW(scratch, row_state, trace->rank_count),
-                    .is_shown = ms_passes_shown(trace, scratch),
-                    .boxes = boxes,
-                    .pairs = pairs,
-                    .idle = idle};
-    if (c.rows == NULL || c.is_shown == NULL || build_rank_comms(trace, scratch, &c.own) != MS_OK) {
+    collecting picture = {.trace = trace,
+                          .rows = MS_NEW(scratch, row_state, trace->rank_count),
+                          .is_shown = ms_passes_shown(trace, scratch),
+                          .boxes = boxes,
+                          .pairs = pairs,
+                          .idle = idle};
+    if (picture.rows == NULL || picture.is_shown == NULL ||
+        build_rank_comms(trace, scratch, &picture.own) != MS_OK) {
         boxes->failed = true;
         return;
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
-        c.rows[row].passes[0].box = c.rows[row].passes[1].box = -1;
+        picture.rows[row].passes[0].box = picture.rows[row].passes[1].box = -1;
     }
-    /* operations of one stream stand in the order in which they run */
+    /* events of one stream are in the order in which they run */
     for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
         if (!is_communication(trace, i)) {
-            add_computation(&c, i);
+            add_computation(&picture, i);
         }
     }
-    add_end(&c);
+    add_end(&picture);
 }
 
-/* A piece of a pass from `start` to `end`, if it is any time at all. */
+/* Append a copy of box `index` over the whole height of its row from `start` to `end`, if it takes
+ * time. */
 static void add_piece(ms_vector *boxes, size_t index, double start, double end) {
     if (end > start && !boxes->failed) {
         ms_gantt_box piece = MS_AT(boxes, ms_gantt_box, index);
@@ -480,6 +513,7 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
         const ms_gantt_box *lower = &MS_AT(boxes, ms_gantt_box, pair->lower);
         double start = upper->start > lower->start ? upper->start : lower->start;
         double end = upper->end < lower->end ? upper->end : lower->end;
+        /* the boxes are copied before they are cut, as appending may move the array */
         for (int half = 0; half < 2; half++) {
             const ms_gantt_box whole = MS_AT(boxes, ms_gantt_box, both[half]);
             add_piece(boxes, both[half], whole.start, start);

@@ -1,59 +1,61 @@
-/* Which ranks of a trace a report shows, the operations of their compute streams merged into
- * passes, and their idle time. */
+/* Rows for pictures of a trace: the ranks that are shown, their passes (the operations of a compute
+ * stream that belong to one stage and microbatch, merged into a box) and their idle time by its
+ * cause. A part is a box inside the box of a pass. */
 #ifndef MS_REPORT_PASSES_H
 #define MS_REPORT_PASSES_H
 
 #include "simulate/metrics/metrics.h"
 #include "trace/report/gantt_sorted.h"
 
-/* Two passes of a rank that run together, as places among the boxes. */
+/* An overlapped pair of passes of a rank, as indices of their boxes: the forward pass is drawn in
+ * the upper half of the row. */
 typedef struct ms_pass_pair {
     size_t upper, lower;
 } ms_pass_pair;
 
-/* What a rank without anything to compute waits for. */
+/* What an idle rank waits for. */
 typedef enum ms_idle_cause {
     MS_IDLE_BUBBLE,    /* a computation of another pipeline rank */
-    MS_IDLE_IMBALANCE, /* one of another rank of the same stage */
-    MS_IDLE_OWN, /* communication of an axis along which the rank itself communicates meanwhile */
-    MS_IDLE_FOREIGN, /* communication of other ranks */
-    MS_IDLE_HOST,    /* nothing on any GPU */
-    MS_IDLE_UNKNOWN, /* an operation that the trace, of some ranks or of whole passes, does not hold
-                      */
+    MS_IDLE_IMBALANCE, /* a computation of another rank of its own pipeline rank */
+    MS_IDLE_OWN,       /* communication along an axis, while the rank communicates along it too */
+    MS_IDLE_FOREIGN,   /* communication of other ranks */
+    MS_IDLE_HOST,      /* its own host: no operation for which the rank waits is under way */
+    MS_IDLE_UNKNOWN,   /* an operation that the trace does not hold, as it holds only some ranks or
+                          whole passes */
 } ms_idle_cause;
 
-/* A stretch of a rank's idle time. */
+/* A time in which a rank is idle for one cause. */
 typedef struct ms_idle_piece {
     int64_t start_ps, end_ps;
-    int32_t row;
+    int32_t row;   /* index into ms_trace.ranks */
     int32_t event; /* the event that the rank waits for; -1: none */
     int16_t step;
     uint8_t cause; /* ms_idle_cause */
-    uint8_t axis;  /* of communication */
+    uint8_t axis;  /* ms_axis of the communication; MS_AXIS_NONE for other causes */
     bool is_part;  /* inside a pass */
 } ms_idle_piece;
 
-/* [rank_count] whether a rank has a row: all but those that a trace of some ranks leaves out; NULL
- * when memory runs out. */
+/* Find the ranks that have a row: all, but in a trace of listed ranks only those with an operation
+ * on their compute stream.  Returns [rank_count] in `arena`; NULL when memory runs out. */
 bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena);
 
-/* Append the boxes of all compute streams: one per pass of a stage over a microbatch, parts inside
- * it for recomputation and for waiting on communication, boxes of their own for waiting between
- * passes. Times in seconds. Two passes whose operations alternate overlap; the forward one has
- * half 1, the other half 2.
- *  boxes: of ms_gantt_box.  pairs: of ms_pass_pair, those that alternate.  idle: of ms_idle_piece,
- * all idle time as the metrics part it; NULL: not wanted.  Check `failed` of each.
+/* Append the boxes of all compute streams, in seconds, with the index into ms_trace.ranks as row: a
+ * box for each pass of a stage over a microbatch, parts inside it for recomputation and for waiting
+ * for communication, and boxes for waiting between passes. Two passes whose operations alternate
+ * are an overlapped pair; the forward pass has half 1, the other one half 2.
+ *  boxes: of ms_gantt_box.  pairs: of ms_pass_pair.  idle: of ms_idle_piece, all idle time with the
+ * same causes as in the metrics; NULL: not wanted.  The caller checks `failed` of each vector.
  *  O(events log events). */
 void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
                        ms_vector *idle);
 
-/* Cut the passes of pairs so that a box has half of the row's height just while both passes are
- * under way.  Pieces are appended. */
+/* Cut the boxes of pairs so that a box has half of the row's height only while both passes are
+ * under way. The pieces before and after that time are appended to `boxes`. */
 void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs);
 
-/* When the steady phase of every rank and step begins and ends. */
+/* The phases of every rank and step. */
 typedef struct ms_idle_phases {
-    const ms_gantt_steady *steady; /* [rank_count * steps] */
+    const ms_gantt_steady *steady; /* [rank_count][steps] */
     int32_t steps;
 } ms_idle_phases;
 
@@ -63,24 +65,24 @@ typedef struct ms_idle_phases {
 ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_arena *arena,
                               ms_idle_phases *phases_out);
 
-/* Category of a stretch of idle time, as time_share counts it. */
+/* The category of a piece of idle time, as in `time_share` of the summary. */
 ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_piece *idle);
 
-/* The rows of a picture: ranks that the trace holds operations of, all or one of each pipeline
- * rank. */
+/* The rows of a picture: of the ranks of which the trace holds operations, all or one for each
+ * pipeline rank. */
 typedef struct ms_shown_rows {
-    int32_t *row_of;  /* [rank_count] -1: none */
-    int32_t *rank_of; /* [count] index into ms_trace.ranks */
+    int32_t *row_of;  /* [rank_count] row of each rank of ms_trace.ranks; -1: none */
+    int32_t *rank_of; /* [count] rank of each row, as an index into ms_trace.ranks */
     int32_t count;
-    bool is_choice; /* there are more of some pipeline rank */
+    bool is_choice; /* some pipeline rank has more ranks than are shown */
 } ms_shown_rows;
 
 /* Choose the rows of a trace.  *rows: in `arena`.  Returns false when memory runs out. */
 bool ms_shown_rows_find(const ms_trace *trace, ms_gantt_rows which, ms_arena *arena,
                         ms_shown_rows *rows);
 
-/* "pp 3" for each row where all are other pipeline ranks, else "rank 12": [rows->count] in `arena`;
- * NULL when memory runs out. */
+/* The labels of rows: "pp 3" where each row is another pipeline rank, else "rank 12".  Returns
+ * [rows->count] in `arena`; NULL when memory runs out. */
 const char **ms_shown_rows_label(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena);
 
 #endif

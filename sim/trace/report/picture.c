@@ -1,5 +1,6 @@
-/* Pictures to files: SVG as it is; PNG and PDF by the program rsvg-convert of librsvg, so that
- * meshsim itself need not load cairo, pango and their libraries. */
+/* Writes pictures to files (ms_picture_write): SVG as it is; PNG and PDF by the program
+ * rsvg-convert of librsvg, so that meshsim itself does not load cairo, pango and their libraries.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,9 +18,9 @@ enum { BLOCK_B = 65536, REASON_B = 200, FILES = 3, NOT_STARTED = MS_EXIT_SIGNAL 
 
 /* ---- another program as a filter ---- */
 
-/* Write a text to the program, which reads it whole before it writes anything. Where the program
- * has ended already, its exit code says why. */
-static void put(int file, const char *text, size_t length) {
+/* Write a text to the program, which reads it whole before it writes anything. If the program has
+ * ended already, its exit code is the reason, so that a failure here is not reported. */
+static void write_all(int file, const char *text, size_t length) {
     for (size_t done = 0; done < length;) {
         ssize_t written = write(file, text + done, length - done);
         if (written < 0 && errno != EINTR) {
@@ -29,7 +30,8 @@ static void put(int file, const char *text, size_t length) {
     }
 }
 
-static void take(int file, ms_buffer *out) {
+/* Append all that can be read from a file. */
+static void read_all(int file, ms_buffer *out) {
     char block[BLOCK_B];
     ssize_t count = 0;
     do {
@@ -38,9 +40,10 @@ static void take(int file, ms_buffer *out) {
     } while (count > 0 || (count < 0 && errno == EINTR));
 }
 
-/* In the child: the program, which ends when its parent does.  files: its standard streams; < 0:
- * those of this process. */
-static void become(const char *const *words, const int *files, pid_t parent) {
+/* In the child process: replace it by the program, which gets a SIGTERM when the parent ends.
+ * files: [FILES] its standard streams; < 0: those of this process.  parent: to find that it has
+ * ended before prctl. */
+static void exec_program(const char *const *words, const int *files, pid_t parent) {
     bool is_ready = prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent;
     for (int i = 0; i < FILES; i++) {
         is_ready = is_ready && (files[i] < 0 || dup2(files[i], i) >= 0);
@@ -51,6 +54,8 @@ static void become(const char *const *words, const int *files, pid_t parent) {
     _exit(NOT_STARTED);
 }
 
+/* Wait until a child has ended.  *exit_out: its exit code; -1: a signal ended it.  Returns false
+ * where the system fails. */
 static bool wait_for(pid_t pid, int *exit_out) {
     int state = 0;
     pid_t ended;
@@ -61,6 +66,7 @@ static bool wait_for(pid_t pid, int *exit_out) {
     return ended >= 0;
 }
 
+/* Close a file if it is open, and mark it as closed (-1). */
 static void close_end(int *file) {
     if (*file >= 0) {
         close(*file);
@@ -69,8 +75,8 @@ static void close_end(int *file) {
 }
 
 bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
-    int ends[5] = {-1, -1, -1, -1,
-                   -1}; /* of the input and the output, to read and to write; said */
+    /* pipe for the input: read end, write end; pipe for the output: likewise; file for errors */
+    int ends[5] = {-1, -1, -1, -1, -1};
     pid_t parent = getpid(), pid = -1;
     bool is_ready = pipe2(ends, O_CLOEXEC) == 0 && pipe2(ends + 2, O_CLOEXEC) == 0;
     if (is_ready && filter->said != NULL) {
@@ -79,19 +85,19 @@ bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
     }
     pid = is_ready ? fork() : -1;
     if (pid == 0) {
-        become(filter->words, (const int[FILES]){ends[0], ends[3], ends[4]}, parent);
+        exec_program(filter->words, (const int[FILES]){ends[0], ends[3], ends[4]}, parent);
     }
     int error = errno;
     close_end(&ends[0]);
     close_end(&ends[3]);
     if (pid > 0) {
-        put(ends[1], filter->text, filter->length);
+        write_all(ends[1], filter->text, filter->length);
         close_end(&ends[1]);
-        take(ends[2], out);
+        read_all(ends[2], out);
         is_ready = wait_for(pid, exit_out);
         error = errno;
         if (filter->said != NULL && lseek(ends[4], 0, SEEK_SET) == 0) {
-            take(ends[4], filter->said);
+            read_all(ends[4], filter->said);
         }
     }
     for (int i = 0; i < 5; i++) {
@@ -108,13 +114,14 @@ bool ms_report_has_ending(const char *path, const char *ending) {
     return length >= end && strcmp(path + length - end, ending) == 0;
 }
 
+/* Report that a picture cannot be written. */
 static ms_status fail(const char *path, const char *what, ms_diag *diag) {
     ms_diag_error(diag, "cannot draw '%s': %s", path, what);
     return MS_E_IO;
 }
 
-/* Convert SVG to the format that the path ends in, with twice as many pixels as the picture has
- * units, for screens of today and for print. */
+/* Convert SVG to the format of the path's ending, PNG with two pixels per unit of the picture, for
+ * today's screens and for print.  filter: with the SVG as text. */
 static ms_status convert(const char *path, ms_filter *filter, ms_buffer *out, ms_diag *diag) {
     const char *kind = ms_report_has_ending(path, ".pdf") ? "--format=pdf" : "--zoom=2";
     const char *const words[] = {"rsvg-convert", "--unlimited", "--background-color=white", kind,

@@ -38,15 +38,16 @@ typedef struct ms_gantt_box {
                         of that axis: paler */
 } ms_gantt_box;
 
-/** A step of a row's memory curve. */
+/** A level of a row's memory curve. */
 typedef struct ms_gantt_level {
     double start; /**< holds from here to the row's next level or the picture's end */
     double level; /**< >= 0 */
 } ms_gantt_level;
 
-/** What the rows hold over time, drawn under them.  Before a row's first level it holds nothing. */
+/** The memory of the rows over time, which is drawn as curves below the rows. Before its first
+ * level a row holds 0. */
 typedef struct ms_gantt_memory {
-    const char *name;             /**< what is counted, such as "memory per rank" */
+    const char *name;             /**< heading of the curves, such as "memory per rank" */
     const ms_gantt_level *levels; /**< by row, then start; levels of one start: the last holds */
     const size_t *row_first;      /**< [rows + 1] row r's levels are row_first[r] .. row_first[r+1]
                                    */
@@ -67,7 +68,7 @@ typedef struct ms_gantt {
     const ms_gantt_memory *memory; /**< NULL: none */
     int32_t slices;                /**< of a sequence per microbatch; up to 1: whole ones */
     bool has_directions;           /**< chunks are the directions of the pipeline */
-    double end;                    /**< the last thing ends, > 0 */
+    double end;                    /**< end of the picture, > 0 */
     bool has_seconds;              /**< times are seconds; else an abstract unit */
 } ms_gantt;
 
@@ -84,18 +85,18 @@ typedef struct ms_gantt {
  * levels). */
 ms_status ms_gantt_write_svg(const ms_gantt *gantts, size_t count, ms_buffer *out);
 
-/** Which ranks of a trace have a row of their own. */
+/** The ranks of a trace that have a row of their own. */
 typedef enum ms_gantt_rows {
-    MS_GANTT_PIPELINE_RANKS, /**< of each pipeline rank the one that stands for most ranks, of
-                                several the lowest; of a trace of listed ranks (MS_TRACE_RANKS) each
-                              */
-    MS_GANTT_EVERY_RANK,     /**< each that the trace holds operations of */
+    MS_GANTT_PIPELINE_RANKS, /**< for each pipeline rank its rank that stands for most ranks, of
+                                several such ranks the lowest; of a trace of listed ranks
+                                (MS_TRACE_RANKS) each rank */
+    MS_GANTT_EVERY_RANK,     /**< each rank of which the trace holds operations */
 } ms_gantt_rows;
 
-/** Make the picture of a trace: a row per pipeline rank, the operations of a pass merged into
- * one box (two half as high while two passes are under way together), waiting for communication
- * shown where it is on the chain of causes, memory in bytes.
- *  trace: with every column; not needed any more afterwards.  rows: which ranks it shows.
+/** Make the picture of a trace: a row per pipeline rank; a box per pass, of half the height while
+ * two passes are under way; a box where a rank waits for communication that is on the chain of
+ * causes; memory in bytes.
+ *  trace: with every column; the picture does not borrow it.  rows: the ranks that are shown.
  * *gantt_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(events log events). */
 ms_status ms_gantt_from_trace(const ms_trace *trace, ms_gantt_rows rows, ms_arena *arena,
                               ms_gantt *gantt_out);
@@ -104,8 +105,9 @@ ms_status ms_gantt_from_trace(const ms_trace *trace, ms_gantt_rows rows, ms_aren
 typedef struct ms_drawn_schedule {
     const ms_program *program;
     const ms_schedule_result *result;
-    const char *unit; /**< of what is in flight: "per stage", or one that several have in common */
-    double share;     /**< what one unit of work on one stage counts in it */
+    const char *unit; /**< unit of the microbatches in flight: "per stage", or a unit that several
+                         schedules share */
+    double share;     /**< number of these units for one microbatch of one stage */
 } ms_drawn_schedule;
 
 /** Make the picture of an evaluated schedule: one row per pipeline rank, each pass a box (two half
@@ -114,16 +116,18 @@ typedef struct ms_drawn_schedule {
 ms_status ms_gantt_from_schedule(const ms_drawn_schedule *drawn, ms_arena *arena,
                                  ms_gantt *gantt_out);
 
-/** Append a picture of an evaluated schedule in characters, a line per rank, at most `width`
- * columns: each pass with its microbatch where all have room, else what takes most of each column's
- * time. Nothing when the schedule takes no time.  width: >= 40.  O(actions + ranks * width). */
+/** Append a picture of an evaluated schedule in characters: a line per rank with at most `width`
+ * columns. Where all passes have room each is written with its microbatch; else each column shows
+ * the kind of pass that takes most of its time. Nothing is appended if the schedule takes no time.
+ * width: >= 40.  O(actions + ranks * width). */
 void ms_schedule_write_text(const ms_program *program, const ms_schedule_result *result, int width,
                             ms_buffer *out);
 
 /** Events above which a Chrome trace shows passes instead of single operations [count]. */
 #define MS_CHROME_EVENTS_MAX 200000
 
-/** Takes the next piece of a report.  Returns MS_OK, or the status that ends the report. */
+/** A function that gets a report piece by piece.  text: [length].  Returns MS_OK, or a status that
+ * ends the report. */
 typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t length);
 
 /** Write a trace in Chrome's trace event format (JSON object form), which Perfetto opens too: a
@@ -151,17 +155,17 @@ typedef struct ms_page_input {
     const char *name; /**< without folders */
     const char *text; /**< [length], NUL behind it */
     size_t length;
-    bool is_left_out; /**< too large for a page: of the text only the digest stands in it */
+    bool is_left_out; /**< too large for a page, which holds only the digest of the text */
 } ms_page_input;
 
-/** What a study or a comparison found.  All is borrowed. */
+/** The results of a study or a comparison.  All is borrowed. */
 typedef struct ms_page_results {
     const char *kind;            /**< the command: "search", "sweep", "compare" or "validate" */
-    const char *title;           /**< what the results are about, such as the workload's name */
-    const char *subject;         /**< what the command line names first: of a search its workload */
+    const char *title;           /**< title of the page, such as the workload's name */
+    const char *subject;         /**< first operand of the command line: of a search its workload */
     const char *command;         /**< the command line, as a shell reads it */
     const char *version;         /**< of the program */
-    const ms_value *tree;        /**< what the command's --json prints */
+    const ms_value *tree;        /**< the tree that the command prints with --json */
     const ms_page_input *inputs; /**< [input_count] */
     size_t input_count;
 } ms_page_results;
@@ -179,8 +183,8 @@ typedef struct ms_filter {
                                  behind the last */
     const char *text;         /**< [length] what the program reads from its standard input */
     size_t length;
-    ms_buffer *said; /**< gets what the program writes to its standard error; NULL: that goes to the
-                        standard error of this process */
+    ms_buffer *said; /**< gets the standard error of the program; NULL: it goes to the standard
+                        error of this process */
 } ms_filter;
 
 /** Run another program and wait until it has ended; it ends, too, when this process does.

@@ -1,19 +1,22 @@
-/* The rows of pictures and pages. */
+/* Chooses the rows of pictures and pages of a trace, and labels them (passes.h). */
 #include "trace/report/passes.h"
 
-/* Whether `a` rather than `b`, of the same pipeline rank, is shown. */
+/* Whether rank `a` of a pipeline rank is shown rather than `b`: it stands for more ranks, or for as
+ * many and is lower. */
 static bool stands_for_more(const ms_trace_rank *a, const ms_trace_rank *b) {
     return a->multiplicity > b->multiplicity ||
            (a->multiplicity == b->multiplicity && a->rank < b->rank);
 }
 
-/* Leave the one of each pipeline rank that stands for most. */
+/* Keep of the ranks that are shown only one for each pipeline rank.  is_shown: [rank_count].
+ * Returns false when memory runs out. */
 static bool leave_pipeline_ranks(const ms_trace *trace, ms_arena *arena, bool *is_shown) {
     int32_t most = 0;
     for (int32_t i = 0; i < trace->rank_count; i++) {
         most = trace->ranks[i].pp > most ? trace->ranks[i].pp : most;
     }
-    int32_t *best = MS_NEW(arena, int32_t, (size_t)most + 1); /* by pipeline rank, + 1; 0: none */
+    int32_t *best = MS_NEW(arena, int32_t,
+                           (size_t)most + 1); /* by pipeline rank: index of its rank + 1; 0: none */
     for (int32_t i = 0; best != NULL && i < trace->rank_count; i++) {
         int32_t *mine = &best[trace->ranks[i].pp];
         if (!is_shown[i] ||

@@ -1,4 +1,5 @@
-/* A schedule drawn in characters. */
+/* Draws an evaluated schedule in characters (ms_schedule_write_text), in one of two looks: each
+ * pass with its microbatch, or in each column the kind of pass that takes most of its time. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@ enum { LABEL_COLUMNS = 8, COLUMNS_MAX = 512, RANKS_MAX = 32, SCALE_MAX = 2 };
 
 /* ---- every pass with its microbatch ---- */
 
-/* Shortest action that takes time at all; 0 if none does. */
+/* Length of the shortest action that takes time; 0 if none does. */
 static double shortest_action(const ms_program *program, const ms_schedule_result *result) {
     double shortest = 0;
     for (size_t i = 0; i < program->first[program->spec.pipeline_ranks]; i++) {
@@ -20,21 +21,23 @@ static double shortest_action(const ms_program *program, const ms_schedule_resul
     return shortest;
 }
 
-/* The mark of an action: digits for forwards, small letters for backwards and input gradients,
- * capital ones for weight gradients, each the microbatch modulo 10. */
+/* The mark of an action, which is its microbatch modulo 10: a digit for forward passes, a small
+ * letter for backward passes and input gradients, a capital letter for weight gradients. */
 static char mark_of(const ms_action *action) {
     static const char FIRST[MS_PASS_COUNT] = {
         [MS_PASS_F] = '0', [MS_PASS_I] = 'a', [MS_PASS_W] = 'A', [MS_PASS_B] = 'a'};
     return (char)(FIRST[action->pass] + action->mb % 10);
 }
 
-/* Whether an action runs at the same time as the one before it. */
+/* Whether an action is the second one of an overlapped pair, and runs at the same time as the
+ * first. */
 static bool is_second_of_pair(const ms_program *program, const ms_schedule_result *result, int rank,
                               size_t index) {
     return index > program->first[rank] && program->actions[index - 1].is_overlapped != 0 &&
            result->slots[index].start < result->slots[index - 1].end;
 }
 
+/* Draw the line of a rank with a mark in each column of a pass.  column: time of a column. */
 static void draw_rank(const ms_program *program, const ms_schedule_result *result, int rank,
                       double column, ms_buffer *out) {
     char line[COLUMNS_MAX + 2];
@@ -52,6 +55,7 @@ static void draw_rank(const ms_program *program, const ms_schedule_result *resul
     ms_buffer_printf(out, "%5d %s\n", rank, line);
 }
 
+/* Draw all ranks with the marks of their passes, under a legend.  column: time of a column. */
 static void draw_passes(const ms_program *program, const ms_schedule_result *result, double column,
                         ms_buffer *out) {
     int ranks = program->spec.pipeline_ranks;
@@ -74,17 +78,21 @@ static void draw_passes(const ms_program *program, const ms_schedule_result *res
 /* Kinds of passes, each of a rank's first chunk and of later ones; overlapped pairs. */
 enum { PAIR = 2 * MS_PASS_COUNT, KIND_COUNT };
 
+/* The shares of a rank's line. */
 typedef struct column_shares {
-    double share[COLUMNS_MAX][KIND_COUNT]; /* of a column's time; the rest is idle */
+    double share[COLUMNS_MAX]
+                [KIND_COUNT]; /* share of each kind in a column's time; the rest is idle */
     int columns;
 } column_shares;
 
+/* Add a time to the shares of a kind.  start, end: in columns. */
 static void add_time(column_shares *shares, int kind, double start, double end) {
     for (int at = (int)start; at < shares->columns && at < end; at++) {
         shares->share[at][kind] += fmin(end, at + 1.0) - fmax(start, at);
     }
 }
 
+/* Add all passes of a rank to its shares. A pair counts once, from its start to its later end. */
 static void add_rank(const ms_program *program, const ms_schedule_result *result, int rank,
                      column_shares *shares) {
     double scale = shares->columns / result->makespan;
@@ -103,7 +111,8 @@ static void add_rank(const ms_program *program, const ms_schedule_result *result
     }
 }
 
-/* Half of a column idle: a dot. One kind in half of the rest: its letter. Else mixed. */
+/* The letter of a column: a dot if half of it is idle; the letter of a kind that has half of the
+ * rest; else = for mixed kinds, or - if more than a quarter is idle. */
 static char letter_of(const double share[KIND_COUNT]) {
     static const char LETTERS[KIND_COUNT + 1] = "FfIiWwBbO";
     double busy = 0;
@@ -118,6 +127,7 @@ static char letter_of(const double share[KIND_COUNT]) {
     return share[most] >= 0.5 * busy ? LETTERS[most] : busy < 0.75 ? '-' : '=';
 }
 
+/* Draw the ranks, at most RANKS_MAX, with the letters of their columns, under a legend. */
 static void draw_shares(const ms_program *program, const ms_schedule_result *result, int columns,
                         ms_buffer *out) {
     int ranks = program->spec.pipeline_ranks;

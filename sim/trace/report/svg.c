@@ -1,3 +1,4 @@
+/* Colours, coordinates and ticks of pictures in SVG (svg.h). */
 #include "trace/report/svg.h"
 
 #include <math.h>
@@ -5,17 +6,19 @@
 
 #include "base/event.h"
 
+/* The colour of a code such as 0x56B4E9. */
 static ms_rgb rgb(unsigned code) {
     return (ms_rgb){(double)(code >> 16 & 0xFFU) / 255.0, (double)(code >> 8 & 0xFFU) / 255.0,
                     (double)(code & 0xFFU) / 255.0};
 }
 
+/* The colour of an operation kind on the first chunk. */
 static ms_rgb base_colour(uint8_t kind) {
     switch (kind) {
     case MS_OP_FORWARD:
         return rgb(0x56B4E9); /* sky blue */
     case MS_OP_INPUT_GRAD:
-        return rgb(0xCC79A7); /* reddish purple: stays apart from F when both are pale */
+        return rgb(0xCC79A7); /* reddish purple: differs from F also where both are pale */
     case MS_OP_WEIGHT_GRAD:
         return rgb(0xF0E442); /* yellow */
     case MS_OP_BACKWARD:
@@ -31,7 +34,7 @@ static ms_rgb base_colour(uint8_t kind) {
 
 ms_rgb ms_svg_colour(uint8_t kind, int chunk) {
     ms_rgb colour = base_colour(kind);
-    /* each further chunk goes a third of the way to white that is left, at most two thirds */
+    /* share of white: 0.29 for the second chunk, 0.45 for the third, at most 0.65 */
     double pale = chunk <= 0 ? 0.0 : 0.65 * (1.0 - pow(0.55, chunk));
     return (ms_rgb){colour.r + (1.0 - colour.r) * pale, colour.g + (1.0 - colour.g) * pale,
                     colour.b + (1.0 - colour.b) * pale};
@@ -61,6 +64,6 @@ double ms_svg_tick(double range, int most) {
 }
 
 int ms_svg_decimals(double tick) {
-    double digits = -floor(log10(tick) + 1e-9);
+    double digits = -floor(log10(tick) + 1e-9); /* 1e-9: log10 of a power of ten may round down */
     return digits < 0.0 ? 0 : digits > 12.0 ? 12 : (int)digits;
 }

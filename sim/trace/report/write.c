@@ -1,4 +1,5 @@
-/* Reports by the ending of their name, whole or not at all. */
+/* Writes a report in the format of its name's ending (ms_report_write): reads the traces, makes
+ * pictures, a trace for Chrome's viewer or a page, and writes the file whole or not at all. */
 #include <string.h>
 
 #include "base/target.h"
@@ -7,6 +8,7 @@
 #include "trace/report/report.h"
 #include "trace/summary.h"
 
+/* Formats of reports. */
 typedef enum report_format {
     FORMAT_NONE,
     FORMAT_PICTURE,
@@ -15,6 +17,7 @@ typedef enum report_format {
     FORMAT_HTML
 } report_format;
 
+/* The format of a report by its name's ending; FORMAT_NONE: another ending. */
 static report_format format_of(const char *path) {
     bool is_picture = ms_report_has_ending(path, ".svg") || ms_report_has_ending(path, ".png") ||
                       ms_report_has_ending(path, ".pdf");
@@ -25,6 +28,7 @@ static report_format format_of(const char *path) {
                                                     : FORMAT_NONE;
 }
 
+/* Check that a report's name has a known ending. */
 static ms_status check_format(const char *path, ms_diag *diag) {
     if (format_of(path) != FORMAT_NONE) {
         return MS_OK;
@@ -36,7 +40,8 @@ static ms_status check_format(const char *path, ms_diag *diag) {
     return MS_E_USAGE;
 }
 
-/* What can be known before the traces are read. */
+/* Check all that can be known before the traces are read: the ending, the number of traces, the
+ * target. */
 static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     ms_status status = check_format(path, diag);
     if (status == MS_OK && format_of(path) != FORMAT_PICTURE && count > 1) {
@@ -51,6 +56,7 @@ static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     return status == MS_OK ? ms_target_check(path, MS_TARGET_TEXT, diag) : status;
 }
 
+/* Read a trace with its operations; a trace without any is refused. */
 static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *diag,
                                  ms_trace *trace_out) {
     ms_status status = ms_trace_read(path, MS_TRACE_EVENTS, arena, diag, trace_out);
@@ -64,17 +70,18 @@ static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *dia
     return status;
 }
 
-/* Pictures that are made one after the other, of what lies in `arena`. */
+/* The pictures of several traces, which are made one after the other in `arena`. */
 typedef struct picture_stack {
     ms_gantt gantts[MS_GANTT_PICTURES_MAX];
     size_t count;
     ms_gantt_rows rows;
-    ms_trace first; /* what captions of the other pictures need of the first trace */
+    ms_trace first; /* of ms_caption_keep: path and inputs of the first trace */
     ms_arena *arena;
     ms_diag *diag;
 } picture_stack;
 
-/* A trace is needed only until its picture is made; the first one's inputs are kept. */
+/* Make the caption of the picture that is being added; of the first trace only its inputs are kept.
+ * A trace itself is released as soon as its picture is made. */
 static ms_status add_caption(picture_stack *stack, const ms_trace *trace) {
     if (stack->count == 0) {
         return ms_caption_keep(trace, stack->arena, &stack->first);
@@ -83,6 +90,7 @@ static ms_status add_caption(picture_stack *stack, const ms_trace *trace) {
                            &stack->gantts[stack->count].caption);
 }
 
+/* Read a trace and make its picture. */
 static ms_status add_picture(picture_stack *stack, const char *trace_path) {
     ms_gantt *gantt = &stack->gantts[stack->count];
     ms_diag *diag = stack->diag;
@@ -105,7 +113,8 @@ static ms_status add_picture(picture_stack *stack, const char *trace_path) {
     return status;
 }
 
-/* Several runs of one workload are told apart by their files. */
+/* Put the name of its trace before the title of each of several pictures, which may show one
+ * workload. */
 static ms_status name_pictures(const char *const *traces, size_t count, ms_arena *arena,
                                ms_gantt *gantts) {
     for (size_t i = 0; count > 1 && i < count; i++) {
@@ -119,7 +128,7 @@ static ms_status name_pictures(const char *const *traces, size_t count, ms_arena
     return MS_OK;
 }
 
-/* The pictures of all traces as SVG. */
+/* Append the pictures of all traces as SVG. */
 static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows rows, ms_diag *diag,
                       ms_buffer *svg) {
     ms_arena arena;
@@ -143,6 +152,7 @@ static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows row
     return status;
 }
 
+/* Write the pictures of traces to a file, as SVG, PNG or PDF. */
 static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_rows rows,
                            const char *path, ms_diag *diag) {
     ms_buffer svg = {0};
@@ -154,19 +164,20 @@ static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_row
     return status;
 }
 
-static ms_status put(void *context, const char *text, size_t length) {
+/* The sink that writes to a file.  context: ms_target. */
+static ms_status put_to_target(void *context, const char *text, size_t length) {
     return ms_target_write(context, text, length);
 }
 
-/* The trace for a viewer to an open file, compressed where its name says so. */
+/* Write a trace in Chrome's format to an open file, compressed or not. */
 static ms_status put_chrome(const ms_trace *trace, bool is_compressed, ms_target *target) {
     if (!is_compressed) {
-        return ms_chrome_write(trace, put, target);
+        return ms_chrome_write(trace, put_to_target, target);
     }
     ms_arena arena;
     ms_gzip *gzip;
     ms_arena_init(&arena);
-    ms_status status = ms_gzip_begin(put, target, &arena, &gzip);
+    ms_status status = ms_gzip_begin(put_to_target, target, &arena, &gzip);
     if (status == MS_OK) {
         status = ms_chrome_write(trace, ms_gzip_put, gzip);
         ms_status end = ms_gzip_end(gzip);
@@ -176,7 +187,8 @@ static ms_status put_chrome(const ms_trace *trace, bool is_compressed, ms_target
     return status;
 }
 
-/* A trace for a viewer is large, so it goes to the file piece by piece. */
+/* Write a trace in Chrome's format to a file, piece by piece, as it is large. A failure of the file
+ * itself is reported by ms_target_commit. */
 static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) {
     ms_target target;
     ms_status status = ms_target_open(&target, path, MS_TARGET_TEXT, diag);
@@ -194,6 +206,7 @@ static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) 
     return ms_target_commit(&target, diag);
 }
 
+/* Read a trace and write it in Chrome's format. */
 static ms_status write_json(const char *trace_path, const char *path, ms_diag *diag) {
     ms_arena arena;
     ms_trace trace;
@@ -206,7 +219,8 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     return status;
 }
 
-/* A page shows what there is of a trace: without operations there is just no timeline. */
+/* Read a trace and write its page. A trace without operations is accepted: its page has no
+ * timeline.  training_tokens: as in ms_report_write. */
 static ms_status write_html(const char *trace_path, ms_gantt_rows rows, double training_tokens,
                             const char *path, ms_diag *diag) {
     ms_arena arena;

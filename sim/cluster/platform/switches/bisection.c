@@ -1,30 +1,34 @@
-/* Bisection bandwidth: the smallest cut between the first half of the nodes and the rest.
+/* Bisection bandwidth of switched fabrics: the smallest cut between the first half of the nodes
+ * and the rest.
  *
- * Above the nodes the fabric is a tree of levels (rails taken together, they are alike), so the
- * smallest cut follows bottom up: each switch level is put on the side where it costs less. */
+ * Above the nodes the fabric is a tree of levels (the rails are alike and taken together). So
+ * the smallest cut is found bottom up: each switch is put on the side where this cuts less
+ * bandwidth. */
 #include <math.h>
 
 #include "cluster/platform/switches/switches.h"
 
-/* Bandwidth that is cut in a subtree when its top switch stands on the side of the first half, or
- * on the other side. */
+/* The smallest bandwidth that is cut in a subtree if its top switch is on the side of the first
+ * half of the nodes (near), and if it is on the other side (far). */
 typedef struct tier_cut {
     double near_Bps;
     double far_Bps;
 } tier_cut;
 
+/* `count` times a bandwidth that may be infinite: 0 times infinity is 0. */
 static double times(double count, double bandwidth_Bps) {
     return count == 0 ? 0 : count * bandwidth_Bps;
 }
 
-/* Add a subtree below a link of `capacity_Bps` to its parent's cost. */
-static void join(tier_cut *parent, tier_cut child, double capacity_Bps) {
+/* Add to the cut of a parent that of a subtree whose top switch hangs on a link of `capacity_Bps`:
+ * the subtree's switch is on the side of the parent's, or the link is cut as well. */
+static void add_subtree(tier_cut *parent, tier_cut child, double capacity_Bps) {
     parent->near_Bps += fmin(child.near_Bps, child.far_Bps + capacity_Bps);
     parent->far_Bps += fmin(child.far_Bps, child.near_Bps + capacity_Bps);
 }
 
-/* The cut of a unit's leaves: the unit's nodes before `half` are on the near side, its other nodes
- * on the far side. */
+/* The cut of a unit's leaf switches: the links to its nodes on the other side. Nodes before `half`
+ * are near, others far. */
 static tier_cut cut_unit(const ms_platform *platform, int unit, int half) {
     const ms_switches *switches = ms_switches_of(platform);
     int first = unit * switches->nodes_per_unit;
@@ -37,6 +41,8 @@ static tier_cut cut_unit(const ms_platform *platform, int unit, int half) {
                       .far_Bps = times(near, node_Bps)};
 }
 
+/* The smallest cut between the two halves of the nodes [B/s], from units through pods to the
+ * core. */
 static double cut_nodes(const ms_platform *platform) {
     const ms_switches *switches = ms_switches_of(platform);
     double unit_Bps = switches->leaves_per_unit * switches->links_per_leaf *
@@ -48,16 +54,16 @@ static double cut_nodes(const ms_platform *platform) {
         tier_cut spine = {0};
         int end = (pod + 1) * switches->units_per_pod;
         for (int u = pod * switches->units_per_pod; u < end && u < switches->units; u++) {
-            join(&spine, cut_unit(platform, u, platform->nodes / 2), unit_Bps);
+            add_subtree(&spine, cut_unit(platform, u, platform->nodes / 2), unit_Bps);
         }
-        join(&core, spine, pod_Bps);
+        add_subtree(&core, spine, pod_Bps);
     }
     return fmin(core.near_Bps, core.far_Bps);
 }
 
 double ms_switches_bisection_Bps(const ms_platform *platform) {
     const ms_switches *switches = ms_switches_of(platform);
-    if (platform->nodes == 1) {
+    if (platform->nodes == 1) { /* between two halves of its GPUs */
         int tier = switches->node_tier >= 0 ? switches->node_tier : switches->port_tier;
         int half = platform->gpus_per_node / 2;
         int others = platform->tiers[0].is_paired ? platform->gpus_per_node - half : 1;

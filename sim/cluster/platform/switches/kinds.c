@@ -1,8 +1,10 @@
-/* The rows of the fabrics of switches. */
+/* The fabrics of switches as fabric kinds: flat, rails and leaf-spine. They differ in how their
+ * keys are read; all other functions are shared (fabric.h). */
 #include "cluster/platform/switches/switches.h"
 
 static const ms_field NO_FIELDS[] = {{.key = NULL}};
 
+/* How the fabric is built, for pictures (see ms_platform_layout). */
 static void fill_layout(const ms_platform *platform, ms_platform_layout *out) {
     const ms_switches *switches = ms_switches_of(platform);
     *out = (ms_platform_layout){.node_tier = switches->node_tier,

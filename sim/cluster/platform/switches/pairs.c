@@ -1,14 +1,17 @@
-/* Nodes without a switch: a link between every two of their GPUs, and rings that use all of them.
+/* Nodes without a switch: a link between every two GPUs of a node, and rings that use all these
+ * links.
  *
- * The links of a node are numbered by the distance of their ends and then by the lower end, so that
- * a group that is shifted by k GPUs uses links whose numbers are higher by k. */
+ * The links of a node are numbered by the distance of their ends (difference of GPU numbers), and
+ * at equal distance by the lower end. So a group that is shifted by k GPUs uses links whose numbers
+ * are higher by k. */
 #include "cluster/platform/switches/switches.h"
 
 int ms_switches_node_pairs(const ms_platform *platform) {
     return platform->gpus_per_node * (platform->gpus_per_node - 1) / 2;
 }
 
-/* Number of links of a node whose ends are nearer to each other than `distance`. */
+/* Number of link pairs of a node whose ends are nearer than `distance`: n - i pairs for each
+ * distance i. */
 static int nearer_pairs(const ms_platform *platform, int distance) {
     return (distance - 1) * platform->gpus_per_node - distance * (distance - 1) / 2;
 }
@@ -38,24 +41,26 @@ void ms_switches_pair_ends(const ms_platform *platform, ms_link_address address,
     ends_out[1] = is_up ? low + distance : low;
 }
 
-/* Member `index` of ring `ring`: the last member, then the others in a zigzag around the ring's
- * number, 0, 1, -1, 2, -2, ..., modulo their count; the second half of the rings goes the other
- * way. */
+/* Member at position `index` of ring `ring`. Position 0 is the last member. The others follow in a
+ * zigzag around the number of the ring: r, r + 1, r - 1, r + 2, r - 2, ..., modulo the number of
+ * the others. The second half of the rings are the reverses of the first. */
 static int ring_member(int members, int ring, int index) {
     int others = members - 1;
     bool is_back = ring >= others;
-    int at = is_back ? (members - index) % members : index;
-    if (at == 0) {
+    int position = is_back ? (members - index) % members : index;
+    if (position == 0) {
         return others;
     }
-    int step = at / 2 * (at % 2 == 0 ? 1 : -1); /* 0, 1, -1, 2, -2, ... from at = 1 on */
+    /* 0, 1, -1, 2, -2, ... for position 1, 2, 3, 4, 5, ... */
+    int step = position / 2 * (position % 2 == 0 ? 1 : -1);
     return (ring % others + step + others) % others;
 }
 
-/* Rings of a group inside one such node: n - 1 rings and their reverses, which together cross each
- * of the n (n - 1) directed links between the members exactly twice.  Source: the construction of
- * E. Lucas, Recreations mathematiques, vol. 2 (1883), for W. Walecki: a zigzag through n - 1
- * vertices on a circle, closed by the n-th, in all its rotations. */
+/* Rings of a group inside one node that is wired in pairs: n - 1 rings and their reverses, which
+ * together cross each of the n (n - 1) directed links between the members exactly twice. No rings
+ * for other groups.  Source: the construction of E. Lucas, Recreations mathematiques, vol. 2
+ * (1883), for W. Walecki: a zigzag through n - 1 vertices on a circle, closed by the n-th, in all
+ * its rotations. */
 ms_status ms_switches_rings(const ms_platform *platform, const int *gpus, int members,
                             ms_arena *arena, ms_ring_orders *orders_out) {
     bool is_inside = platform->tiers[0].is_paired;

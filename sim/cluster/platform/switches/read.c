@@ -1,9 +1,11 @@
-/* The `fabric` keys of switches, what a file says together with them, and the sizes that follow. */
+/* Reads the `fabric` keys of switched fabrics, checks them together with the rest of the platform
+ * file, and sets the sizes of the fabric (switches.h). */
 #include <math.h>
 #include <stddef.h>
 
 #include "cluster/platform/switches/switches.h"
 
+/* The values of the keys. */
 typedef struct switch_keys {
     int nodes_per_unit, units_per_pod; /* 0: not given */
     double oversubscription, core_oversubscription;
@@ -21,6 +23,7 @@ const ms_field MS_SWITCHES_FIELDS[] = {
     {.key = NULL},
 };
 
+/* Check that the file has what a flat fabric has: one tier, no NICs, no wiring of nodes. */
 static void check_flat(ms_fabric_file *file, const ms_platform *platform) {
     if (platform->tier_count != 1) {
         ms_fabric_fault(file, "tiers", "a flat fabric has 1 tier (GPU to switch), got %d",
@@ -33,7 +36,8 @@ static void check_flat(ms_fabric_file *file, const ms_platform *platform) {
                          "a flat fabric also joins the GPUs of a node, leave wiring out");
 }
 
-/* Check the levels above the leaf: each level needs its tier, and each tier its level. */
+/* Check the levels above the leaf switches: keys of a level need the level's tier, and a tier needs
+ * the keys of its level. */
 static void check_levels(ms_fabric_file *file, const switch_keys *keys,
                          const ms_platform *platform) {
     int tiers = platform->tier_count;
@@ -67,8 +71,9 @@ static void check_levels(ms_fabric_file *file, const switch_keys *keys,
     }
 }
 
-/* Physical links from leaves to spines and from pods to the core, one direction; as a number that
- * cannot overflow. Levels are complete, also where nodes do not fill them. */
+/* Number of physical links from leaves to spines and from pods to the core, one direction; a double
+ * cannot overflow. Units and pods that have too few nodes count with all their switches. leaves: of
+ * a unit. */
 static double count_uplinks(const switch_keys *keys, double leaves, const ms_platform *platform) {
     double unit = keys->nodes_per_unit > 0 ? keys->nodes_per_unit : platform->nodes;
     double units = ceil(platform->nodes / unit);
@@ -78,7 +83,8 @@ static double count_uplinks(const switch_keys *keys, double leaves, const ms_pla
     return units * leaves * ceil(per_leaf) + ceil(units / pod) * ceil(per_pod);
 }
 
-/* ECMP needs parallel links to choose among, and few enough of them to number. */
+/* Check that ECMP has parallel links to choose among, and few enough of them to number.  leaves: of
+ * a unit. */
 static void check_ecmp(ms_fabric_file *file, const switch_keys *keys, double leaves,
                        const ms_platform *platform) {
     if (platform->tier_count < 3) {
@@ -96,7 +102,7 @@ static void check_ecmp(ms_fabric_file *file, const switch_keys *keys, double lea
     }
 }
 
-/* Check that the links inside nodes are few enough to be numbered. */
+/* Check that the links inside nodes that are wired in pairs are few enough to be numbered. */
 static void check_pairs(ms_fabric_file *file, const ms_platform *platform) {
     double links = 2.0 * platform->nodes * ms_switches_node_pairs(platform);
     if (platform->tiers[0].is_paired && links > MS_LINKS_MAX) {
@@ -106,11 +112,13 @@ static void check_pairs(ms_fabric_file *file, const ms_platform *platform) {
     }
 }
 
+/* a / b, rounded up. */
 static int ceil_div(int a, int b) {
     return (a + b - 1) / b;
 }
 
-/* The sizes of keys that passed the checks.  *out: its kind, tiers, rails and ports are set. */
+/* Set the sizes that follow from keys that passed the checks.  *out: its kind, tiers, rails and
+ * ports are set before. */
 static void size_levels(const switch_keys *keys, const ms_platform *platform, ms_switches *out) {
     out->nodes_per_unit = keys->nodes_per_unit > 0 ? keys->nodes_per_unit : platform->nodes;
     out->leaves_per_unit = out->has_rails ? out->ports_per_node : 1;
@@ -120,15 +128,19 @@ static void size_levels(const switch_keys *keys, const ms_platform *platform, ms
     double ports_per_leaf =
         (double)out->nodes_per_unit * out->ports_per_node / out->leaves_per_unit;
     bool is_ecmp = platform->routing == MS_ROUTING_ECMP;
+    /* an oversubscription is the number of links below a switch layer per link above it */
     out->uplinks_per_leaf = ports_per_leaf / keys->oversubscription;
     out->uplinks_per_pod = out->uplinks_per_leaf * out->leaves_per_unit * out->units_per_pod /
                            keys->core_oversubscription;
+    /* without ECMP the uplinks of a leaf, or of a pod, act as one link */
     out->links_per_leaf = is_ecmp ? (int)ceil(out->uplinks_per_leaf) : 1;
     out->links_per_pod = is_ecmp && platform->tier_count > 3 ? (int)ceil(out->uplinks_per_pod) : 1;
 }
 
-static ms_status take(ms_switches sizes, const switch_keys *keys, ms_arena *arena,
-                      ms_platform *platform) {
+/* Set the platform's topology.  sizes: kind, tiers, rails and ports; size_levels sets the rest.
+ * Returns MS_OK; MS_E_NOMEM. */
+static ms_status set_topology(ms_switches sizes, const switch_keys *keys, ms_arena *arena,
+                              ms_platform *platform) {
     ms_switches *kept = MS_NEW(arena, ms_switches, 1);
     if (kept == NULL) {
         return MS_E_NOMEM;
@@ -139,6 +151,8 @@ static ms_status take(ms_switches sizes, const switch_keys *keys, ms_arena *aren
     return MS_OK;
 }
 
+/* A flat fabric is a switched fabric with one level: the ports are at the GPUs, and one leaf
+ * connects all of them. */
 ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {
     const switch_keys keys = {.oversubscription = 1, .core_oversubscription = 1};
     if (!file->has_faults) {
@@ -147,16 +161,16 @@ ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platfo
     if (file->status != MS_OK || file->has_faults) {
         return MS_E_INPUT;
     }
-    return take((ms_switches){.head = {file->kind},
-                              .node_tier = -1,
-                              .port_tier = 0,
-                              .spine_tier = -1,
-                              .core_tier = -1,
-                              .ports_per_node = platform->gpus_per_node},
-                &keys, arena, platform);
+    return set_topology((ms_switches){.head = {file->kind},
+                                      .node_tier = -1,
+                                      .port_tier = 0,
+                                      .spine_tier = -1,
+                                      .core_tier = -1,
+                                      .ports_per_node = platform->gpus_per_node},
+                        &keys, arena, platform);
 }
 
-/* Read a fabric that joins the NICs of nodes. */
+/* Read a fabric that connects the NICs of nodes: rails, or leaf-spine. */
 static ms_status read_levels(bool has_rails, ms_fabric_file *file, ms_arena *arena,
                              ms_platform *platform) {
     switch_keys keys = {0};
@@ -179,15 +193,15 @@ static ms_status read_levels(bool has_rails, ms_fabric_file *file, ms_arena *are
         return file->status;
     }
     platform->has_pxn = has_rails && file->wants_pxn;
-    return take((ms_switches){.head = {file->kind},
-                              .has_rails = has_rails,
-                              .node_tier = 0,
-                              .port_tier = 1,
-                              .spine_tier = tiers > 2 ? 2 : -1,
-                              .core_tier = tiers > 3 ? 3 : -1,
-                              .ports_per_node = platform->nics_per_node,
-                              .seed = (uint64_t)file->routing_seed},
-                &keys, arena, platform);
+    return set_topology((ms_switches){.head = {file->kind},
+                                      .has_rails = has_rails,
+                                      .node_tier = 0,
+                                      .port_tier = 1,
+                                      .spine_tier = tiers > 2 ? 2 : -1,
+                                      .core_tier = tiers > 3 ? 3 : -1,
+                                      .ports_per_node = platform->nics_per_node,
+                                      .seed = (uint64_t)file->routing_seed},
+                        &keys, arena, platform);
 }
 
 ms_status ms_switches_read_rails(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {

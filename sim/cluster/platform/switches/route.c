@@ -1,4 +1,6 @@
-/* Links of switches: how many, which ones a route crosses, what they are called. */
+/* Links of switched fabrics (switches.h): how many each tier has, the links that a route crosses,
+ * and their names. A route goes up from the source to the lowest switch layer that connects both
+ * ends, and then down to the destination. */
 #include <stdio.h>
 
 #include "base/random.h"
@@ -26,6 +28,7 @@ double ms_switches_cables(const ms_platform *platform, int tier) {
     return tier == switches->core_tier ? switches->uplinks_per_pod / switches->links_per_pod : 1;
 }
 
+/* The outermost tier of a fabric connects all GPUs, whatever its sizes. */
 int64_t ms_switches_domain(const ms_platform *platform, int tier) {
     const ms_switches *switches = ms_switches_of(platform);
     int64_t unit = (int64_t)switches->nodes_per_unit * platform->gpus_per_node;
@@ -41,6 +44,8 @@ int64_t ms_switches_domain(const ms_platform *platform, int tier) {
     return ms_platform_gpus(platform);
 }
 
+/* Index in its node of the port (NIC, or GPU in a flat fabric) that a GPU uses; with rails also its
+ * rail. */
 static int port_in_node(const ms_platform *platform, int gpu) {
     return gpu % platform->gpus_per_node % ms_switches_of(platform)->ports_per_node;
 }
@@ -57,8 +62,8 @@ int ms_switches_leaf(const ms_platform *platform, int gpu) {
            port_in_node(platform, gpu) % switches->leaves_per_unit;
 }
 
-/* The GPU of `source`'s node that hands traffic to the rail of `destination` (PXN); `source` itself
- * when none is needed. */
+/* The GPU in the node of `source` whose NIC is on the rail of `destination`, to which traffic is
+ * handed over NVLink (NCCL's PXN); `source` itself where its NIC is on that rail or PXN is off. */
 static int find_proxy(const ms_platform *platform, int source, int destination) {
     int rail = port_in_node(platform, destination);
     if (!platform->has_pxn || rail == port_in_node(platform, source)) {
@@ -67,11 +72,14 @@ static int find_proxy(const ms_platform *platform, int source, int destination) 
     return ms_platform_node(platform, source) * platform->gpus_per_node + rail;
 }
 
+/* Append a link to a route. */
 static void cross(const ms_platform *platform, int tier, int index, int direction,
                   ms_route *route) {
     ms_fabric_cross(platform, (ms_link_address){tier, index, direction}, route);
 }
 
+/* Append the links between two GPUs of a node, up to the switch and down; one link where nodes are
+ * wired in pairs. */
 static void cross_node(const ms_platform *platform, int from, int to, ms_route *route) {
     int tier = ms_switches_of(platform)->node_tier;
     if (platform->tiers[0].is_paired) {
@@ -84,14 +92,15 @@ static void cross_node(const ms_platform *platform, int from, int to, ms_route *
     cross(platform, tier, to, MS_LINK_DOWN, route);
 }
 
-/* Links that a flow takes among parallel ones. The switch that a link leads to decides the way down
- * again, so both ends of a route use links of the same place. */
+/* The links that a route takes among parallel ones, by index. A link leads to one switch of the
+ * layer above, so the way down from this switch has the same index as the way up. */
 typedef struct choice {
-    int leaf, pod;
+    int leaf, pod; /* among the links of a leaf, and of a pod */
 } choice;
 
-/* Hashed from the ends, as switches hash a connection's addresses. */
-static choice choose(const ms_switches *switches, int from, int to) {
+/* Choose among parallel links by a hash of the route's ends, as switches hash a connection's
+ * addresses (ECMP). Without ECMP there is one link of each, index 0. */
+static choice choose_links(const ms_switches *switches, int from, int to) {
     ms_random random = {.state = switches->seed};
     random.state = ms_random_next(&random) ^ ((uint64_t)from << 32 | (uint64_t)to);
     uint64_t leaf = ms_random_next(&random) % (uint64_t)switches->links_per_leaf;
@@ -99,10 +108,11 @@ static choice choose(const ms_switches *switches, int from, int to) {
     return (choice){.leaf = (int)leaf, .pod = (int)pod};
 }
 
-/* From the port of one GPU to the port of another, through as few levels as join them. */
+/* Append the links from the port of one GPU to the port of another, through as few levels as
+ * connect them. */
 static void cross_fabric(const ms_platform *platform, int from, int to, ms_route *route) {
     const ms_switches *switches = ms_switches_of(platform);
-    choice taken = choose(switches, from, to);
+    choice taken = choose_links(switches, from, to);
     int per_leaf = switches->links_per_leaf;
     int per_pod = switches->links_per_pod;
     int leaf_from = ms_switches_leaf(platform, from);
@@ -142,20 +152,22 @@ void ms_switches_route(const ms_platform *platform, int source, int destination,
     cross_fabric(platform, proxy, destination, out);
 }
 
-/* A rail is a NIC's where messages change rail inside the sending node, else a leaf of a unit:
- * every switch joins as few levels as it takes from leaf to leaf. Which of parallel links a route
- * takes is hashed from both of its ends. */
+/* The number of rails is that of NICs where PXN changes rail inside the sending node, and of a
+ * unit's leaves otherwise: a route goes up only as far as it needs to reach the destination's leaf.
+ * Routes that are chosen among parallel links depend on both ends, and have no such halves. */
 int ms_switches_rails(const ms_platform *platform) {
     const ms_switches *switches = ms_switches_of(platform);
     if (switches->links_per_leaf > 1 || switches->links_per_pod > 1) {
         return 0;
     }
-    if (platform->tiers[0].is_paired) { /* a first half is the link to a GPU of the node */
+    if (platform->tiers[0].is_paired) { /* the first half may be the link to any GPU of the node */
         return platform->gpus_per_node;
     }
     return platform->has_pxn ? switches->ports_per_node : switches->leaves_per_unit;
 }
 
+/* A move by whole units or pods shifts the links of the levels above; a level whose switches the
+ * nodes do not fill is not shifted. */
 void ms_switches_shift(const ms_platform *platform, int nodes, int slots, int *shifts_out) {
     const ms_switches *switches = ms_switches_of(platform);
     int units = nodes % switches->nodes_per_unit == 0 ? nodes / switches->nodes_per_unit : 0;
@@ -174,6 +186,8 @@ void ms_switches_shift(const ms_platform *platform, int nodes, int slots, int *s
     }
 }
 
+/* Checks that the first link leaves the source and the last one enters the destination; where nodes
+ * are wired in pairs, that a route inside a node is the link between its ends. */
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route) {
     const ms_switches *switches = ms_switches_of(platform);
@@ -207,28 +221,29 @@ const char *ms_switches_route_fault(const ms_platform *platform, int source, int
                : NULL;
 }
 
-/* A link above the leaves; where parallel ones are numbered, with its number. */
+/* Name of a link above the leaves; where parallel links are numbered (ECMP), with its number. */
 static void name_uplink(const ms_platform *platform, ms_link_address address, char *text_out,
                         size_t size) {
     const ms_switches *switches = ms_switches_of(platform);
     bool is_core = address.tier == switches->core_tier;
     int links = is_core ? switches->links_per_pod : switches->links_per_leaf;
-    int at = address.index / links;
+    int owner = address.index / links; /* number of the pod, or of the leaf */
     char number[32] = "";
     if (platform->routing == MS_ROUTING_ECMP) {
         snprintf(number, sizeof number, ":link%d", address.index % links);
     }
     const char *way = address.direction == MS_LINK_UP ? "up" : "down";
     if (is_core) {
-        snprintf(text_out, size, "pod%d%s:%s", at, number, way);
+        snprintf(text_out, size, "pod%d%s:%s", owner, number, way);
     } else if (switches->has_rails) {
-        snprintf(text_out, size, "unit%d:rail%d%s:%s", at / switches->leaves_per_unit,
-                 at % switches->leaves_per_unit, number, way);
+        snprintf(text_out, size, "unit%d:rail%d%s:%s", owner / switches->leaves_per_unit,
+                 owner % switches->leaves_per_unit, number, way);
     } else {
-        snprintf(text_out, size, "unit%d%s:%s", at, number, way);
+        snprintf(text_out, size, "unit%d%s:%s", owner, number, way);
     }
 }
 
+/* In a flat fabric the ports are those of GPUs, so links are named by the GPU. */
 void ms_switches_name_link(const ms_platform *platform, ms_link_address address, char *text_out,
                            size_t size) {
     const ms_switches *switches = ms_switches_of(platform);

@@ -1,50 +1,57 @@
-/* Fabrics of switches: one tree of levels seen from a GPU's port.
- *   node    GPUs on an NVLink switch (absent in a flat fabric: the port sits at the GPU)
+/* Fabrics of switches: flat, rail-optimised and leaf-spine. Each is a tree of up to four levels of
+ * links, which are the tiers of the platform:
+ *   node    GPUs to the NVLink switch of their node (absent in a flat fabric)
  *   port    one link pair per NIC (per GPU in a flat fabric) to a leaf switch
  *   spine   one aggregated link pair per leaf switch to the spine layer of its pod
  *   core    one aggregated link pair per pod to the core layer
- * A rail-optimised unit has one leaf per NIC index; a top-of-rack unit has a single leaf. */
+ * A unit is the nodes that share leaf switches: a rail-optimised unit has one leaf per NIC index (a
+ * rail), a leaf-spine unit has a single leaf. A pod is the units that share a spine layer. */
 #ifndef MS_PLATFORM_SWITCHES_H
 #define MS_PLATFORM_SWITCHES_H
 
 #include "cluster/platform/fabric.h"
 
+/* Sizes of a switched fabric. */
 typedef struct ms_switches {
     ms_topology head;
-    bool has_rails;                                  /* leaf r of a unit joins NIC r of its nodes */
+    bool has_rails; /* leaf r of a unit connects NIC r of its nodes */
     int node_tier, port_tier, spine_tier, core_tier; /* index into tiers, -1: no such level */
     int ports_per_node;                              /* NICs, or GPUs in a flat fabric */
     int nodes_per_unit;
-    int units; /* the last one may be filled in part; its switches are complete */
+    int units; /* the last one may have fewer nodes, but has all switches */
     int leaves_per_unit;
     int units_per_pod;
     int pods;
     double uplinks_per_leaf; /* physical links from a leaf to the spine, in one direction */
     double uplinks_per_pod;  /* physical links from a pod's spine to the core */
-    int links_per_leaf;      /* links that these are numbered as: 1 where they act as one */
-    int links_per_pod;
-    uint64_t seed; /* of the choice among them */
+    int links_per_leaf;      /* numbered links of a leaf: its uplinks, or 1 where they act as one */
+    int links_per_pod;       /* numbered links of a pod, likewise */
+    uint64_t seed;           /* of the hash that chooses a numbered link (ECMP) */
 } ms_switches;
 
-/* The rows. */
+/* The three fabric kinds. */
 extern const ms_fabric_kind ms_fabric_flat, ms_fabric_rails, ms_fabric_leaf_spine;
 
+/* The sizes of a platform whose fabric has switches. */
 static inline const ms_switches *ms_switches_of(const ms_platform *platform) {
-    return (const ms_switches *)platform->topology; /* the head is its first member */
+    return (const ms_switches *)platform->topology; /* ms_switches begins with its ms_topology */
 }
 
-/* Link pair index of the port that a GPU uses, and of the leaf that this port is plugged into. */
+/* Index of the link pair (in the port tier) of the port that a GPU uses, and number of the leaf
+ * switch to which this port is connected. */
 int ms_switches_port(const ms_platform *platform, int gpu);
 int ms_switches_leaf(const ms_platform *platform, int gpu);
 
-/* Where nodes are wired in pairs: number of link pairs of a node, and the link pair between two
- * GPUs of one node, of which MS_LINK_UP leads to the GPU of the higher number. */
+/* For nodes that are wired in pairs (a link between every two GPUs, no switch): number of link
+ * pairs of a node, and the address of the link from a GPU to another of its node; MS_LINK_UP leads
+ * to the GPU of the higher number. */
 int ms_switches_node_pairs(const ms_platform *platform);
 ms_link_address ms_switches_pair(const ms_platform *platform, int from, int to);
-/* The GPUs that such a link leads from and to. */
+/* The GPUs from which and to which the link of such a pair leads.  ends_out: source,
+ * destination. */
 void ms_switches_pair_ends(const ms_platform *platform, ms_link_address address, int ends_out[2]);
 
-/* What the rows hold; see ms_fabric_kind. */
+/* The functions of the fabric kinds; see ms_fabric_kind for each. */
 ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);
 ms_status ms_switches_read_rails(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);
 ms_status ms_switches_read_leaf_spine(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);

@@ -1,11 +1,11 @@
-/* Switches as a SimGrid platform description.
+/* Writes switches for SimGrid's Dijkstra zone, in such a way that its paths are meshsim's routes.
  *
- * SimGrid's Dijkstra zone takes the path with the fewest links and may lead it through hosts. So
- * that its path is ours, the ways out of a GPU are made longer by a link `step` without latency
- * or limit: one on the way to the node's switch, two on the way to the fabric. Then no path
- * gains by passing through another GPU, and GPUs of a node never meet through a NIC they share.
- * Traffic that changes rail (PXN) leaves through a router of its own, and each rail then has
- * spine and core routers of its own that share the capacity of one spine and core. */
+ * SimGrid takes the path with the fewest links and may lead it through hosts. So the edges out of a
+ * GPU are made longer by links `step` without latency or limit: one on the edge to the node's
+ * switch, two on the edge to the fabric. Then no path is shorter by passing through another GPU,
+ * and GPUs of a node never communicate over a NIC that they share. Traffic that changes rail (PXN)
+ * leaves through a router of its own; each rail then has spine and core routers of its own, which
+ * share the capacity of one spine and core. */
 #include <stdio.h>
 
 #include "cluster/platform/simgrid_xml.h"
@@ -13,155 +13,167 @@
 
 enum { NAME_SIZE = MS_XML_NAME_SIZE };
 
+/* Name of a GPU's host. */
 static void host_name(int gpu, char out[NAME_SIZE]) {
     snprintf(out, NAME_SIZE, "gpu-%d", gpu);
 }
 
+/* Name of a router.  kind: "node", "pxn", "nic", "leaf", "spine" or "core". */
 static void vertex_name(const char *kind, int index, char out[NAME_SIZE]) {
     snprintf(out, NAME_SIZE, "%s-%d", kind, index);
 }
 
-/* Spine and core are split by rail when nothing but PXN may change it. */
+/* Number of spine (and core) routers per pod: one for each rail where only PXN may change the rail,
+ * else one. */
 static int planes(const ms_platform *platform) {
     return platform->has_pxn ? ms_switches_of(platform)->leaves_per_unit : 1;
 }
 
+/* Write the routers of a kind, numbered from 0. */
 static void write_vertices(const char *kind, int count, ms_buffer *out) {
     for (int i = 0; i < count; i++) {
         ms_buffer_printf(out, "    <router id=\"%s-%d\"/>\n", kind, i);
     }
 }
 
-/* Write an edge from a GPU to e->to, over the GPU's link to `other`, a GPU of its node. */
-static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *e,
+/* Write an edge from a GPU to edge->to, over the GPU's link to `other`, a GPU of its node that is
+ * wired in pairs. With two steps the edge is as long as a path over a node's switch. */
+static void write_pair_edge(const ms_platform *platform, int gpu, int other, ms_xml_edge *edge,
                             ms_buffer *out) {
     ms_link_address address = ms_switches_pair(platform, gpu, other);
-    host_name(gpu, e->from);
-    e->link = ms_fabric_link(platform, address.tier, address.index, address.direction);
-    e->steps = 2;
-    ms_xml_write_edge(platform, e, out);
+    host_name(gpu, edge->from);
+    edge->link = ms_fabric_link(platform, address.tier, address.index, address.direction);
+    edge->steps = 2;
+    ms_xml_write_edge(platform, edge, out);
 }
 
-/* Write edges from a GPU to every other one of its node, where nodes are wired in pairs. */
+/* Write edges from a GPU to every other GPU of its node, where nodes are wired in pairs. */
 static void write_pair_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     int first = ms_platform_node(platform, gpu) * platform->gpus_per_node;
     for (int other = first; other < first + platform->gpus_per_node; other++) {
-        ms_xml_edge e = {.steps = 0};
-        host_name(other, e.to);
+        ms_xml_edge edge = {.steps = 0};
+        host_name(other, edge.to);
         if (other != gpu) {
-            write_pair_edge(platform, gpu, other, &e, out);
+            write_pair_edge(platform, gpu, other, &edge, out);
         }
     }
 }
 
-/* Write the edges into a proxy's NIC: from the node's PXN router, or over the proxy's own links. */
+/* Write the edges into the router of a proxy's NIC, over which other GPUs of the node send (PXN):
+ * from the node's PXN router, or from each GPU where nodes are wired in pairs.  nic: its router. */
 static void write_proxy_edges(const ms_platform *platform, int proxy, const char *nic,
                               ms_buffer *out) {
     int node = ms_platform_node(platform, proxy);
     int first = node * platform->gpus_per_node;
-    ms_xml_edge e = {.steps = 0};
-    snprintf(e.to, NAME_SIZE, "%s", nic);
+    ms_xml_edge edge = {.steps = 0};
+    snprintf(edge.to, NAME_SIZE, "%s", nic);
     for (int gpu = first; gpu < first + platform->gpus_per_node && platform->tiers[0].is_paired;
          gpu++) {
         if (gpu != proxy) {
-            write_pair_edge(platform, gpu, proxy, &e, out);
+            write_pair_edge(platform, gpu, proxy, &edge, out);
         }
     }
     if (!platform->tiers[0].is_paired) {
-        vertex_name("pxn", node, e.from);
-        e.link = ms_fabric_link(platform, ms_switches_of(platform)->node_tier, proxy, MS_LINK_DOWN);
-        ms_xml_write_edge(platform, &e, out);
+        vertex_name("pxn", node, edge.from);
+        edge.link =
+            ms_fabric_link(platform, ms_switches_of(platform)->node_tier, proxy, MS_LINK_DOWN);
+        ms_xml_write_edge(platform, &edge, out);
     }
 }
 
+/* Write the edges between a GPU's host and the node's switch, and between the host and the leaf
+ * switch of the GPU's NIC. */
 static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     int node = ms_platform_node(platform, gpu);
     int port = ms_switches_port(platform, gpu);
-    ms_xml_edge e = {.steps = 0};
+    ms_xml_edge edge = {.steps = 0};
     if (platform->tiers[0].is_paired) {
         write_pair_edges(platform, gpu, out);
     } else if (switches->node_tier >= 0) {
-        host_name(gpu, e.from);
-        vertex_name("node", node, e.to);
-        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
-        e.steps = 1;
-        ms_xml_write_edge(platform, &e, out);
+        host_name(gpu, edge.from);
+        vertex_name("node", node, edge.to);
+        edge.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
+        edge.steps = 1;
+        ms_xml_write_edge(platform, &edge, out);
         if (platform->has_pxn) {
-            vertex_name("pxn", node, e.to);
-            ms_xml_write_edge(platform, &e, out);
+            vertex_name("pxn", node, edge.to);
+            ms_xml_write_edge(platform, &edge, out);
         }
-        vertex_name("node", node, e.from);
-        host_name(gpu, e.to);
-        e.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_DOWN);
-        e.steps = 0;
-        ms_xml_write_edge(platform, &e, out);
+        vertex_name("node", node, edge.from);
+        host_name(gpu, edge.to);
+        edge.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_DOWN);
+        edge.steps = 0;
+        ms_xml_write_edge(platform, &edge, out);
     }
-    host_name(gpu, e.from);
-    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.to);
-    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
-    e.steps = 2;
-    ms_xml_write_edge(platform, &e, out);
-    vertex_name("leaf", ms_switches_leaf(platform, gpu), e.from);
-    host_name(gpu, e.to);
-    e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_DOWN);
-    e.steps = 0;
-    ms_xml_write_edge(platform, &e, out);
+    host_name(gpu, edge.from);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), edge.to);
+    edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+    edge.steps = 2;
+    ms_xml_write_edge(platform, &edge, out);
+    vertex_name("leaf", ms_switches_leaf(platform, gpu), edge.from);
+    host_name(gpu, edge.to);
+    edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_DOWN);
+    edge.steps = 0;
+    ms_xml_write_edge(platform, &edge, out);
 }
 
-/* To the GPU that stands on a rail, from the node's PXN router or over the GPU's own links, and out
- * through its NIC. Two routes, one each way: SimGrid reverses the order of links in a route that it
- * uses in both directions. */
+/* Write the edges of a node's PXN traffic: to each NIC over the link of the GPU that uses the NIC,
+ * and from the NIC to its leaf. An edge has one direction, because SimGrid reverses the order of
+ * the links in a route that it uses in both. */
 static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     for (int rail = 0; rail < switches->ports_per_node; rail++) {
         int proxy = node * platform->gpus_per_node + rail;
         int port = ms_switches_port(platform, proxy);
-        ms_xml_edge e = {.steps = 0};
-        vertex_name("nic", port, e.from);
-        write_proxy_edges(platform, proxy, e.from, out);
-        vertex_name("leaf", ms_switches_leaf(platform, proxy), e.to);
-        e.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
-        ms_xml_write_edge(platform, &e, out);
+        ms_xml_edge edge = {.steps = 0};
+        vertex_name("nic", port, edge.from);
+        write_proxy_edges(platform, proxy, edge.from, out);
+        vertex_name("leaf", ms_switches_leaf(platform, proxy), edge.to);
+        edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+        ms_xml_write_edge(platform, &edge, out);
     }
 }
 
-/* Both directions between a lower and an upper vertex. */
-static void write_uplink(const ms_platform *platform, ms_xml_edge *e, int tier, int index,
+/* Write the edges of a link pair in both directions.  edge: from the lower to the upper router; its
+ * link is set here. */
+static void write_uplink(const ms_platform *platform, ms_xml_edge *edge, int tier, int index,
                          ms_buffer *out) {
-    ms_xml_edge down = *e;
-    snprintf(down.from, NAME_SIZE, "%s", e->to);
-    snprintf(down.to, NAME_SIZE, "%s", e->from);
-    e->link = ms_fabric_link(platform, tier, index, MS_LINK_UP);
+    ms_xml_edge down = *edge;
+    snprintf(down.from, NAME_SIZE, "%s", edge->to);
+    snprintf(down.to, NAME_SIZE, "%s", edge->from);
+    edge->link = ms_fabric_link(platform, tier, index, MS_LINK_UP);
     down.link = ms_fabric_link(platform, tier, index, MS_LINK_DOWN);
-    ms_xml_write_edge(platform, e, out);
+    ms_xml_write_edge(platform, edge, out);
     ms_xml_write_edge(platform, &down, out);
 }
 
+/* Write the edges between leaves and spines, and between spines and cores. */
 static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
     int plane_count = planes(platform);
     int leaves = switches->units * switches->leaves_per_unit;
     for (int leaf = 0; leaf < leaves && switches->spine_tier >= 0; leaf++) {
         int pod = leaf / (switches->leaves_per_unit * switches->units_per_pod);
-        ms_xml_edge e = {.steps = 0};
-        vertex_name("leaf", leaf, e.from);
-        vertex_name("spine", pod * plane_count + leaf % plane_count, e.to);
-        write_uplink(platform, &e, switches->spine_tier, leaf, out);
+        ms_xml_edge edge = {.steps = 0};
+        vertex_name("leaf", leaf, edge.from);
+        vertex_name("spine", pod * plane_count + leaf % plane_count, edge.to);
+        write_uplink(platform, &edge, switches->spine_tier, leaf, out);
     }
     for (int spine = 0; spine < switches->pods * plane_count && switches->core_tier >= 0; spine++) {
-        ms_xml_edge e = {.steps = 0};
-        vertex_name("spine", spine, e.from);
-        vertex_name("core", spine % plane_count, e.to);
-        write_uplink(platform, &e, switches->core_tier, spine / plane_count, out);
+        ms_xml_edge edge = {.steps = 0};
+        vertex_name("spine", spine, edge.from);
+        vertex_name("core", spine % plane_count, edge.to);
+        write_uplink(platform, &edge, switches->core_tier, spine / plane_count, out);
     }
 }
 
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
     const ms_switches *switches = ms_switches_of(platform);
-    int joined = platform->tiers[0].is_paired ? 0 : platform->nodes; /* by a switch */
-    write_vertices("node", switches->node_tier >= 0 ? joined : 0, out);
-    write_vertices("pxn", platform->has_pxn ? joined : 0, out);
+    /* nodes that have a switch */
+    int switched_nodes = platform->tiers[0].is_paired ? 0 : platform->nodes;
+    write_vertices("node", switches->node_tier >= 0 ? switched_nodes : 0, out);
+    write_vertices("pxn", platform->has_pxn ? switched_nodes : 0, out);
     write_vertices("nic", platform->has_pxn ? platform->nodes * switches->ports_per_node : 0, out);
     write_vertices("leaf", switches->units * switches->leaves_per_unit, out);
     write_vertices("spine", switches->spine_tier >= 0 ? switches->pods * planes(platform) : 0, out);

@@ -1,8 +1,9 @@
-/* The row of the torus. */
+/* The torus as a fabric kind: the table of its functions (fabric.h). */
 #include <string.h>
 
 #include "cluster/platform/torus/torus.h"
 
+/* How the torus is built, for pictures (see ms_platform_layout). */
 static void fill_layout(const ms_platform *platform, ms_platform_layout *out) {
     const ms_torus *torus = ms_torus_of(platform);
     out->port_tier = torus->port_tier;

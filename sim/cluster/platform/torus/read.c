@@ -1,10 +1,13 @@
-/* The `fabric` keys of a torus, what a file says together with them, and the shape that follows. */
+/* Reads the `fabric` keys of a torus, checks them together with the rest of the platform file, and
+ * sets the sizes of the torus (ms_torus_read). A platform with fewer chips than a pod is a box
+ * inside a pod. */
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "cluster/platform/torus/torus.h"
 
+/* The values of the keys. */
 typedef struct torus_keys {
     ms_ints shape; /* chips of a whole pod */
 } torus_keys;
@@ -15,17 +18,19 @@ const ms_field MS_TORUS_FIELDS[] = {
     {.key = NULL},
 };
 
+/* Size of a pod along a dimension; 1 for a dimension that it lacks. */
 static int side(const ms_ints *shape, size_t dimension) {
     return dimension < shape->count ? shape->items[dimension] : 1;
 }
 
-/* Whether box `a` is nearer to a cube than `b`: smaller longest side, then smaller second one. */
+/* Whether box `a` is nearer to a cube than box `b`: its longest side is shorter, or equal and its
+ * second longest shorter. */
 static bool is_rounder(const int *a, const int *b) {
     int sorted[2][MS_TORUS_DIMENSIONS_MAX];
     const int *boxes[2] = {a, b};
     for (int i = 0; i < 2; i++) {
         for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX; d++) {
-            int at = d;
+            int at = d; /* insert the side, longest first */
             for (; at > 0 && sorted[i][at - 1] < boxes[i][d]; at--) {
                 sorted[i][at] = sorted[i][at - 1];
             }
@@ -36,8 +41,9 @@ static bool is_rounder(const int *a, const int *b) {
            (sorted[0][0] == sorted[1][0] && sorted[0][1] < sorted[1][1]);
 }
 
-/* Shape of a box of `chips` inside a pod, as near to a cube as it goes, smaller sides first.
- * shape: of the pod.  box_out: [shape->count].  False if there is none. */
+/* Find the box of `chips` chips inside a pod that is nearest to a cube; of equal ones that with
+ * smaller sides first.  shape: of the pod.  box_out: [shape->count].  Returns false if there is
+ * none. */
 static bool find_box(const ms_ints *shape, int chips, int *box_out) {
     int best[MS_TORUS_DIMENSIONS_MAX] = {0};
     for (int a = 1; a <= side(shape, 0) && a <= chips; a++) {
@@ -55,7 +61,7 @@ static bool find_box(const ms_ints *shape, int chips, int *box_out) {
     return best[0] != 0;
 }
 
-/* Chips of a whole pod. */
+/* Number of chips of a whole pod, as a double, which cannot overflow. */
 static double pod_chips(const ms_ints *shape) {
     double chips = 1;
     for (size_t d = 0; d < shape->count; d++) {
@@ -64,6 +70,8 @@ static double pod_chips(const ms_ints *shape) {
     return chips;
 }
 
+/* Check that the shape is given, has one to three sizes, and that no route inside a pod has too
+ * many hops: half of each size at most. */
 static void check_shape(ms_fabric_file *file, const ms_ints *shape) {
     int hops = 0;
     bool is_right = shape->count >= 1 && shape->count <= MS_TORUS_DIMENSIONS_MAX;
@@ -85,6 +93,8 @@ static void check_shape(ms_fabric_file *file, const ms_ints *shape) {
     }
 }
 
+/* Check that the file has the tiers of a torus, NICs exactly where there is a second tier, and no
+ * wiring of nodes. */
 static void check_tiers(ms_fabric_file *file, const ms_platform *platform) {
     int tiers = platform->tier_count;
     ms_fabric_refuse_key(file, "node.wiring",
@@ -101,7 +111,8 @@ static void check_tiers(ms_fabric_file *file, const ms_platform *platform) {
     }
 }
 
-/* The job's chips are whole pods, or a box inside one. */
+/* Check that the platform's chips are whole pods, or a box inside one, and that several pods have a
+ * tier that connects them. */
 static void check_pods(ms_fabric_file *file, const ms_ints *shape, const ms_platform *platform) {
     int per_node = platform->gpus_per_node;
     double chips = (double)platform->nodes * per_node;
@@ -122,6 +133,7 @@ static void check_pods(ms_fabric_file *file, const ms_ints *shape, const ms_plat
     }
 }
 
+/* Set the sizes of a torus whose keys passed the checks.  shape: of a whole pod. */
 static void size_torus(const ms_ints *shape, const ms_platform *platform, ms_torus *out) {
     int chips = ms_platform_gpus(platform);
     int pod = (int)fmin(pod_chips(shape), MS_PLATFORM_GPUS_MAX);
@@ -137,7 +149,8 @@ static void size_torus(const ms_ints *shape, const ms_platform *platform, ms_tor
     out->port_tier = platform->tier_count > 1 ? 1 : -1;
 }
 
-/* "2 pods, each a torus of 16 x 16 x 16"; NULL when memory runs out. */
+/* The fabric in words, such as "2 pods, each a torus of 16 x 16 x 16"; NULL when memory runs
+ * out. */
 static const char *describe(const ms_torus *torus, ms_arena *arena) {
     const char *text = torus->head.kind->name;
     for (int d = 0; d < torus->dimensions && text != NULL; d++) {
@@ -156,7 +169,7 @@ ms_status ms_torus_read(ms_fabric_file *file, ms_arena *arena, ms_platform *plat
     }
     check_tiers(file, platform);
     check_shape(file, &keys.shape);
-    if (file->status == MS_OK) {
+    if (file->status == MS_OK) { /* check_pods needs a valid shape */
         check_pods(file, &keys.shape, platform);
     }
     if (file->status != MS_OK) {

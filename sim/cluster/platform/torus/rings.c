@@ -1,27 +1,29 @@
-/* Rings through groups that lie along whole dimensions of a torus.
+/* Rings through a group of chips that lies along whole dimensions of a torus (ms_platform_rings),
+ * such that no two rings use the same link.
  *
- * The members' places along each dimension are numbered 0..n-1; where they stand evenly all round,
- * neighbours (the last and the first as well) are the same hops apart, and the group is a torus of
- * its own. In a torus of m x n, m a multiple of n, (i, (j - i) mod n) for i = 0..m-1 and j = 0..n-1
- * visits all by single steps; what it leaves of the edges is often one cycle as well. Three
- * dimensions are taken as two, the cycle through the first two being one of m places. */
+ * The members' different coordinates along each dimension are numbered as places 0..n-1. Where they
+ * are evenly spaced all round, neighbouring places (also the last and the first) are equally many
+ * hops apart, so the group is a torus of its own. In a torus of m x n, where m is a multiple of n,
+ * the sequence (i, (j - i) mod n) for i = 0..m-1 and j = 0..n-1 is a cycle of single steps; the
+ * edges that it does not use often are one cycle as well. Three dimensions are treated as two: a
+ * cycle through the first two is one dimension of m places. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/platform/torus/torus.h"
 
-/* A group as a box of places. */
+/* A group whose members are all combinations of some coordinates per dimension. */
 typedef struct torus_box {
     const ms_torus *torus;
     int pod;
-    int *places[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] coordinates, ascending */
+    int *places[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] the different coordinates, ascending */
     int counts[MS_TORUS_DIMENSIONS_MAX];
     int members;
 } torus_box;
 
-/* A closed way through places 0..count-1. */
+/* A cycle through all places 0..count-1 of a torus. */
 typedef struct cycle {
-    int *order; /* [count]; NULL: there is none */
+    int *order; /* [count] places in the order of the cycle; NULL: there is no cycle */
     int count;
 } cycle;
 
@@ -31,67 +33,71 @@ static int compare_ints(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Different coordinates of the members along a dimension. */
-static ms_status gather(const int *gpus, int dimension, ms_arena *arena, torus_box *b) {
-    int *all = MS_NEW(arena, int, b->members);
+/* List the different coordinates of the members along a dimension, ascending.  Returns MS_OK;
+ * MS_E_NOMEM. */
+static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, torus_box *box) {
+    int *all = MS_NEW(arena, int, box->members);
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     if (all == NULL) {
         return MS_E_NOMEM;
     }
-    for (int i = 0; i < b->members; i++) {
-        ms_torus_coordinates(b->torus, gpus[i], coordinates);
+    for (int i = 0; i < box->members; i++) {
+        ms_torus_coordinates(box->torus, gpus[i], coordinates);
         all[i] = coordinates[dimension];
     }
-    qsort(all, (size_t)b->members, sizeof *all, compare_ints);
+    qsort(all, (size_t)box->members, sizeof *all, compare_ints);
     int count = 0;
-    for (int i = 0; i < b->members; i++) {
+    for (int i = 0; i < box->members; i++) {
         if (i == 0 || all[i] != all[count - 1]) {
             all[count++] = all[i];
         }
     }
-    b->places[dimension] = all;
-    b->counts[dimension] = count;
+    box->places[dimension] = all;
+    box->counts[dimension] = count;
     return MS_OK;
 }
 
-/* Evenly apart all round the dimension, at least three of them (two have but one edge). */
-static bool is_round(const torus_box *b, int dimension) {
-    int size = b->torus->shape[dimension];
-    int count = b->counts[dimension];
+/* Whether the places of a dimension are evenly spaced all round it and at least three, as two would
+ * have one edge only; or whether there is a single one. */
+static bool is_round(const torus_box *box, int dimension) {
+    int size = box->torus->shape[dimension];
+    int count = box->counts[dimension];
     if (count == 1) {
         return true;
     }
     for (int i = 1; i < count; i++) {
-        if ((b->places[dimension][i] - b->places[dimension][i - 1]) * count != size) {
+        if ((box->places[dimension][i] - box->places[dimension][i - 1]) * count != size) {
             return false;
         }
     }
     return count >= 3;
 }
 
-/* All members in one pod, each combination of their coordinates there: the counts multiply to the
- * members, who do not repeat. */
-static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *b, bool *is_box_out) {
+/* Whether the group is a box: all members are in one pod, and they are all combinations of their
+ * coordinates. Members do not repeat, so it suffices that the counts multiply to their number. box:
+ * places and counts are set here. */
+static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
-    b->pod = ms_torus_pod(b->torus, gpus[0]);
-    for (int i = 0; i < b->members; i++) {
-        is_box = is_box && ms_torus_pod(b->torus, gpus[i]) == b->pod;
+    box->pod = ms_torus_pod(box->torus, gpus[0]);
+    for (int i = 0; i < box->members; i++) {
+        is_box = is_box && ms_torus_pod(box->torus, gpus[i]) == box->pod;
     }
     for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX && is_box; d++) {
-        ms_status status = gather(gpus, d, arena, b);
+        ms_status status = list_places(gpus, d, arena, box);
         if (status != MS_OK) {
             return status;
         }
-        product *= b->counts[d];
-        is_box = is_round(b, d);
+        product *= box->counts[d];
+        is_box = is_round(box, d);
     }
-    *is_box_out = is_box && product == b->members;
+    *is_box_out = is_box && product == box->members;
     return MS_OK;
 }
 
-/* (i, (j - i) mod n), as i * n + that; m a multiple of n. */
-static void wind(int m, int n, int *order) {
+/* The cycle (i, (j - i) mod n) through a torus of m x n, as places i * n + j; m is a multiple of n,
+ * which closes it.  order: [m * n]. */
+static void diagonal_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
             order[i * n + j] = i * n + ((j - i) % n + n) % n;
@@ -99,8 +105,9 @@ static void wind(int m, int n, int *order) {
     }
 }
 
-/* Up one row and down the next: a cycle where the rows are even in number. */
-static void snake(int m, int n, int *order) {
+/* The cycle up one row and down the next through a torus of m x n; it closes where m is even, or 1.
+ * order: [m * n]. */
+static void row_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
             order[i * n + j] = i * n + (i % 2 == 0 ? j : n - 1 - j);
@@ -108,8 +115,8 @@ static void snake(int m, int n, int *order) {
     }
 }
 
-/* Place next to one in a torus of m x n, by way 0..3: +i, -i, +j, -j. */
-static int step(int m, int n, int place, int way) {
+/* The place next to a place in a torus of m x n.  way: 0 to 3 for i + 1, i - 1, j + 1, j - 1. */
+static int neighbour_of(int m, int n, int place, int way) {
     int i = place / n;
     int j = place % n;
     if (way < 2) {
@@ -120,39 +127,44 @@ static int step(int m, int n, int place, int way) {
     return i * n + j;
 }
 
-/* The edges that a cycle leaves, as a cycle: from each place the way not used and not come by. */
+/* The edges that a cycle does not use, as a second cycle: each place has two of them, and the walk
+ * leaves it by the one by which it did not come.  out->order: NULL where these edges are several
+ * shorter cycles. */
 static ms_status complement(int m, int n, const cycle *used, ms_arena *arena, cycle *out) {
     int count = m * n;
-    int(*ends)[2] = (int(*)[2])ms_arena_alloc(arena, (size_t)count, sizeof *ends);
+    int(*used_neighbours)[2] =
+        (int(*)[2])ms_arena_alloc(arena, (size_t)count, sizeof *used_neighbours);
     int *order = MS_NEW(arena, int, count);
-    if (ends == NULL || order == NULL) {
+    if (used_neighbours == NULL || order == NULL) {
         return MS_E_NOMEM;
     }
     for (int i = 0; i < count; i++) {
-        ends[used->order[i]][0] = used->order[(i + 1) % count];
-        ends[used->order[i]][1] = used->order[(i + count - 1) % count];
+        used_neighbours[used->order[i]][0] = used->order[(i + 1) % count];
+        used_neighbours[used->order[i]][1] = used->order[(i + count - 1) % count];
     }
-    int at = 0;
+    int place = 0;
     int before = -1;
     int visited = 0;
     do {
         int next = -1;
         for (int way = 0; way < 4; way++) {
-            int to = step(m, n, at, way);
-            if (to != ends[at][0] && to != ends[at][1] && to != before) {
+            int to = neighbour_of(m, n, place, way);
+            if (to != used_neighbours[place][0] && to != used_neighbours[place][1] &&
+                to != before) {
                 next = to;
                 break;
             }
         }
-        order[visited++] = at;
-        before = at;
-        at = next;
-    } while (at > 0 && visited < count);
-    *out = (cycle){.order = at == 0 && visited == count ? order : NULL, .count = count};
+        order[visited++] = place;
+        before = place;
+        place = next;
+    } while (place > 0 && visited < count);
+    *out = (cycle){.order = place == 0 && visited == count ? order : NULL, .count = count};
     return MS_OK;
 }
 
-/* Up to two cycles without a common edge through a torus of m x n. */
+/* Find up to two cycles without a common edge through a torus of m x n.  out: a cycle that does not
+ * exist has order NULL. */
 static ms_status cycles_of(int m, int n, ms_arena *arena, cycle out[2]) {
     int *order = MS_NEW(arena, int, m *n);
     if (order == NULL) {
@@ -161,19 +173,20 @@ static ms_status cycles_of(int m, int n, ms_arena *arena, cycle out[2]) {
     out[0] = (cycle){.order = order, .count = m * n};
     out[1] = (cycle){.count = m * n};
     if (n == 1 || m == 1) {
-        snake(1, m * n, order);
+        row_cycle(1, m * n, order);
     } else if (m % n == 0) {
-        wind(m, n, order);
+        diagonal_cycle(m, n, order);
         return complement(m, n, &out[0], arena, &out[1]);
     } else if (m % 2 == 0) {
-        snake(m, n, order);
+        row_cycle(m, n, order);
     } else {
         out[0].order = NULL;
     }
     return MS_OK;
 }
 
-/* Find the cycles as above, with rows and columns exchanged where that gives more cycles. */
+/* Find the cycles of cycles_of, with rows and columns exchanged where that gives more cycles. The
+ * places in `out` are those of m x n in either case. */
 static ms_status best_cycles(int m, int n, ms_arena *arena, cycle out[2], bool *is_swapped_out) {
     bool is_swapped = m % n != 0 && (n % m == 0 || m % 2 != 0);
     *is_swapped_out = is_swapped;
@@ -187,14 +200,15 @@ static ms_status best_cycles(int m, int n, ms_arena *arena, cycle out[2], bool *
     return status;
 }
 
-/* Cycles through the whole box, as numbers that count z fastest and x slowest. The last dimension
- * is set against the cycle through the first two. */
-static ms_status box_cycles(const torus_box *b, ms_arena *arena, cycle out[2]) {
+/* Find cycles through the whole box, as places that count z fastest and x slowest: cycles of the
+ * torus whose rows are the cycle through the first two dimensions, and whose columns are the
+ * third. */
+static ms_status box_cycles(const torus_box *box, ms_arena *arena, cycle out[2]) {
     bool is_swapped;
-    cycle plane[2];
-    int rows = b->counts[0] * b->counts[1];
-    int columns = b->counts[2];
-    ms_status status = best_cycles(b->counts[0], b->counts[1], arena, plane, &is_swapped);
+    cycle plane[2]; /* through the first two dimensions; only plane[0] is used for three */
+    int rows = box->counts[0] * box->counts[1];
+    int columns = box->counts[2];
+    ms_status status = best_cycles(box->counts[0], box->counts[1], arena, plane, &is_swapped);
     if (status != MS_OK || plane[0].order == NULL || columns == 1) {
         out[0] = plane[0];
         out[1] = plane[1];
@@ -210,32 +224,32 @@ static ms_status box_cycles(const torus_box *b, ms_arena *arena, cycle out[2]) {
     return status;
 }
 
-/* GPU at a place of the box. */
-static int gpu_at(const torus_box *b, int place) {
+/* The GPU at a place of the box. */
+static int gpu_at(const torus_box *box, int place) {
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     for (int d = MS_TORUS_DIMENSIONS_MAX - 1; d >= 0; d--) {
-        coordinates[d] = b->places[d][place % b->counts[d]];
-        place /= b->counts[d];
+        coordinates[d] = box->places[d][place % box->counts[d]];
+        place /= box->counts[d];
     }
-    return ms_torus_chip(b->torus, b->pod, coordinates);
+    return ms_torus_chip(box->torus, box->pod, coordinates);
 }
 
-/* Each cycle both ways: a link has one direction. */
-static ms_status write_orders(const torus_box *b, const cycle *cycles, ms_arena *arena,
+/* Write the GPUs of the rings: each cycle in both directions, which use different links. */
+static ms_status write_orders(const torus_box *box, const cycle *cycles, ms_arena *arena,
                               ms_ring_orders *out) {
     int rings = cycles[0].order == NULL ? 0 : cycles[1].order == NULL ? 2 : 4;
     if (rings == 0) {
         *out = (ms_ring_orders){.rings = 0};
         return MS_OK;
     }
-    int *gpus = MS_NEW(arena, int, (size_t)rings *(size_t)b->members);
+    int *gpus = MS_NEW(arena, int, (size_t)rings *(size_t)box->members);
     if (gpus == NULL) {
         return MS_E_NOMEM;
     }
     for (int ring = 0; ring < rings; ring++) {
-        for (int i = 0; i < b->members; i++) {
-            int at = ring % 2 == 0 ? i : b->members - 1 - i;
-            gpus[ring * b->members + i] = gpu_at(b, cycles[ring / 2].order[at]);
+        for (int i = 0; i < box->members; i++) {
+            int at = ring % 2 == 0 ? i : box->members - 1 - i;
+            gpus[ring * box->members + i] = gpu_at(box, cycles[ring / 2].order[at]);
         }
     }
     *out = (ms_ring_orders){.rings = rings, .gpus = gpus};
@@ -244,12 +258,12 @@ static ms_status write_orders(const torus_box *b, const cycle *cycles, ms_arena 
 
 ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
                          ms_ring_orders *orders_out) {
-    torus_box b = {.torus = ms_torus_of(platform), .members = members};
+    torus_box box = {.torus = ms_torus_of(platform), .members = members};
     bool is_box = false;
     cycle cycles[2] = {{.order = NULL}, {.order = NULL}};
-    ms_status status = find_box(gpus, arena, &b, &is_box);
+    ms_status status = find_box(gpus, arena, &box, &is_box);
     if (status == MS_OK && is_box) {
-        status = box_cycles(&b, arena, cycles);
+        status = box_cycles(&box, arena, cycles);
     }
-    return status == MS_OK ? write_orders(&b, cycles, arena, orders_out) : status;
+    return status == MS_OK ? write_orders(&box, cycles, arena, orders_out) : status;
 }

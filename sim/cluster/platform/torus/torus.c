@@ -1,10 +1,12 @@
+/* Tori of chips (torus.h): coordinates, dimension-ordered routes, checks and names of links, and
+ * the bisection bandwidth. */
 #include "cluster/platform/torus/torus.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 const ms_torus *ms_torus_of(const ms_platform *platform) {
-    return (const ms_torus *)platform->topology; /* the head is its first member */
+    return (const ms_torus *)platform->topology; /* ms_torus begins with its ms_topology */
 }
 
 int ms_torus_pod(const ms_torus *torus, int chip) {
@@ -12,10 +14,10 @@ int ms_torus_pod(const ms_torus *torus, int chip) {
 }
 
 void ms_torus_coordinates(const ms_torus *torus, int chip, int *coordinates_out) {
-    int left = chip % torus->chips;
+    int rest = chip % torus->chips;
     for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX; d++) {
-        coordinates_out[d] = left % torus->shape[d];
-        left /= torus->shape[d];
+        coordinates_out[d] = rest % torus->shape[d];
+        rest /= torus->shape[d];
     }
 }
 
@@ -36,13 +38,14 @@ int ms_torus_neighbour(const ms_torus *torus, int chip, int dimension, int direc
     return ms_torus_chip(torus, ms_torus_pod(torus, chip), coordinates);
 }
 
-/* Hops along a ring of `size`, above 0 where the way up is not longer. */
+/* Hops from one coordinate to another along a ring of `size` chips, the shorter way: above 0
+ * upwards, below 0 downwards. Half way round goes upwards. */
 static int hops(int from, int to, int size) {
     int up = (to - from + size) % size;
     return 2 * up <= size ? up : up - size;
 }
 
-/* Hops between two chips of a pod. */
+/* Number of hops of the shortest route between two chips of a pod. */
 static int distance_of(const ms_torus *torus, int from, int to) {
     int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
     int distance = 0;
@@ -54,27 +57,27 @@ static int distance_of(const ms_torus *torus, int from, int to) {
     return distance;
 }
 
-/* Inside a pod: dimension after dimension, x first, each the shorter way round; half way round goes
- * up. */
+/* Append the route between two chips of a pod: dimension after dimension, x first, each the shorter
+ * way round. */
 static void route_in_pod(const ms_platform *platform, int from, int to, ms_route *out) {
     const ms_torus *torus = ms_torus_of(platform);
-    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0};
-    int at = from;
-    int stride = 1; /* from a chip to its neighbour along d */
+    int a[MS_TORUS_DIMENSIONS_MAX] = {0}, b[MS_TORUS_DIMENSIONS_MAX] = {0}; /* of from and to */
+    int chip = from;
+    int stride = 1; /* difference of the numbers of neighbours along d */
     ms_torus_coordinates(torus, from, a);
     ms_torus_coordinates(torus, to, b);
     for (int d = 0; d < torus->dimensions; d++) {
         int size = torus->shape[d];
-        int left = hops(a[d], b[d], size);
-        int direction = left > 0 ? MS_LINK_UP : MS_LINK_DOWN;
-        int edge = left > 0 ? size - 1 : 0; /* from where the ring leads to its other end */
-        int step = left > 0 ? stride : -stride;
-        for (int i = 0, place = a[d]; i < abs(left); i++) {
-            int pair = at * torus->dimensions + d;
-            bool is_edge = place == edge;
+        int hops_left = hops(a[d], b[d], size);
+        int direction = hops_left > 0 ? MS_LINK_UP : MS_LINK_DOWN;
+        int last_place = hops_left > 0 ? size - 1 : 0; /* the next hop wraps to the other end */
+        int step = hops_left > 0 ? stride : -stride;
+        for (int i = 0, place = a[d]; i < abs(hops_left); i++) {
+            int pair = chip * torus->dimensions + d;
+            bool wraps = place == last_place;
             out->links[out->count++] = ms_fabric_link(platform, 0, pair, direction);
-            at += is_edge ? -step * (size - 1) : step;
-            place = is_edge ? size - 1 - edge : place + (left > 0 ? 1 : -1);
+            chip += wraps ? -step * (size - 1) : step;
+            place = wraps ? size - 1 - last_place : place + (hops_left > 0 ? 1 : -1);
         }
         stride *= size;
     }
@@ -99,19 +102,21 @@ void ms_torus_route(const ms_platform *platform, int source, int destination, ms
     ms_fabric_cross(platform, port, out);
 }
 
-/* Each link leaves the chip that the one before it entered. */
+/* Check a route inside a pod: each link leaves the chip that the link before has entered, and the
+ * route is as short as possible.  Returns what is wrong; NULL: nothing. */
 static const char *fault_in_pod(const ms_platform *platform, int from, int to,
                                 const ms_route *route) {
     const ms_torus *torus = ms_torus_of(platform);
-    int at = from;
+    int chip = from;
     for (int i = 0; i < route->count; i++) {
         ms_link_address address = ms_fabric_address(platform, route->links[i]);
-        if (address.tier != 0 || address.index / torus->dimensions != at) {
+        if (address.tier != 0 || address.index / torus->dimensions != chip) {
             return "a route leaves out a hop";
         }
-        at = ms_torus_neighbour(torus, at, address.index % torus->dimensions, address.direction);
+        chip =
+            ms_torus_neighbour(torus, chip, address.index % torus->dimensions, address.direction);
     }
-    bool is_shortest = at == to && route->count == distance_of(torus, from, to);
+    bool is_shortest = chip == to && route->count == distance_of(torus, from, to);
     return is_shortest ? NULL : "a route is not the shortest";
 }
 
@@ -149,25 +154,25 @@ void ms_torus_name_link(const ms_platform *platform, ms_link_address address, ch
     }
 }
 
-/* `count` times a capacity, which may be unlimited. */
+/* `count` times a capacity that may be infinite: 0 times infinity is 0. */
 static double times(double count, double bandwidth_Bps) {
     return count == 0 ? 0 : count * bandwidth_Bps;
 }
 
-/* Links of the torus from chips before `half` to the others, and the ports of the side with fewer
- * nodes where there are several pods. */
+/* Bandwidth of the links from chips below number `half` to the other chips [B/s]: the links of the
+ * torus, and with several pods also the NICs of the nodes before `half`. */
 static double cut(const ms_platform *platform, int half) {
     const ms_torus *torus = ms_torus_of(platform);
-    double count = 0;
-    /* pods before the divided one lie on one side whole */
+    double links = 0;
+    /* only in the pod that is cut in two do links lead to the other side */
     for (int chip = half / torus->chips * torus->chips; chip < half; chip++) {
-        for (int way = 0; way < 2 * torus->dimensions; way++) {
-            count += ms_torus_neighbour(torus, chip, way / 2, way % 2) >= half;
+        for (int way = 0; way < 2 * torus->dimensions; way++) { /* both ways of each dimension */
+            links += ms_torus_neighbour(torus, chip, way / 2, way % 2) >= half;
         }
     }
     int nodes = half / platform->gpus_per_node;
     double ports = torus->pods == 1 ? 0 : (double)nodes * platform->nics_per_node;
-    return times(count, ms_fabric_capacity_Bps(platform, 0)) +
+    return times(links, ms_fabric_capacity_Bps(platform, 0)) +
            times(ports, ms_fabric_capacity_Bps(platform, torus->port_tier));
 }
 

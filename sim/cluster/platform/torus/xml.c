@@ -1,11 +1,14 @@
-/* A torus for SimGrid's Dijkstra zone, whose shortest paths are to be the routes used here:
- * dimension after dimension, and up where both ways round are equally long.
+/* Writes a torus for SimGrid's Dijkstra zone, in such a way that its shortest paths are meshsim's
+ * routes: dimension after dimension, the shorter way round, and up where both ways are equally
+ * long.
  *
- * Each chip has a router for each dimension that is still to be travelled (turn-D, the last one for
- * none), and two more on which that dimension is travelled up or down. From a turn one can skip its
- * dimension for 1 step, go on the way up for 1 or on the way down for 2, and from either to the
- * next turn for 1. A hop counts 2, so the shorter way wins, and of equal ones the way up. Between
- * pods a way longer than any inside one leads over the network's two routers. */
+ * A path costs the number of its links; `step` is a link without latency that only adds to this
+ * number. Each chip has a router turn-D for each dimension D that is still to be travelled (the
+ * last one for none), and routers up-D and down-D on which dimension D is being travelled. Edges:
+ * from turn-D to turn-(D+1) 1 step (skip the dimension), to up-D 1, to down-D 2; from up-D or
+ * down-D to turn-(D+1) 1. A hop costs 2, a step and the link of the torus, so the shorter way is
+ * cheaper, and of equal ones the way up. Between pods an edge that is more expensive than any path
+ * inside a pod connects the network's two routers. */
 #include <stdio.h>
 
 #include "cluster/platform/simgrid_xml.h"
@@ -13,10 +16,12 @@
 
 enum { NAME_SIZE = MS_XML_NAME_SIZE, NETWORK_STEPS = 4 * MS_ROUTE_LINKS_MAX };
 
+/* Name of the router turn-D of a chip. */
 static void name_turn(int dimension, int chip, char out[NAME_SIZE]) {
     snprintf(out, NAME_SIZE, "turn-%d-%d", dimension, chip);
 }
 
+/* Name of the router up-D or down-D of a chip. */
 static void name_way(int direction, int dimension, int chip, char out[NAME_SIZE]) {
     snprintf(out, NAME_SIZE, "%s-%d-%d", direction == MS_LINK_UP ? "up" : "down", dimension, chip);
 }
@@ -37,46 +42,50 @@ void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
     }
 }
 
-/* One dimension at one chip: skip it, or travel it up or down. */
-static void write_dimension(const ms_platform *platform, int chip, int d, ms_buffer *out) {
+/* Write the edges of one dimension at a chip: skip the dimension, begin to travel up or down, end
+ * travelling, and the hop to the next chip. */
+static void write_dimension(const ms_platform *platform, int chip, int dimension, ms_buffer *out) {
     const ms_torus *torus = ms_torus_of(platform);
-    ms_xml_edge e = {.link = -1, .steps = 1};
-    name_turn(d, chip, e.from);
-    name_turn(d + 1, chip, e.to);
-    ms_xml_write_edge(platform, &e, out);
-    if (torus->shape[d] == 1) {
+    ms_xml_edge edge = {.link = -1, .steps = 1};
+    name_turn(dimension, chip, edge.from);
+    name_turn(dimension + 1, chip, edge.to);
+    ms_xml_write_edge(platform, &edge, out);
+    if (torus->shape[dimension] == 1) {
         return;
     }
-    for (int way = MS_LINK_UP; way <= MS_LINK_DOWN; way++) {
-        name_turn(d, chip, e.from);
-        name_way(way, d, chip, e.to);
-        e.link = -1;
-        e.steps = way == MS_LINK_UP ? 1 : 2;
-        ms_xml_write_edge(platform, &e, out);
-        name_way(way, d, chip, e.from);
-        name_turn(d + 1, chip, e.to);
-        e.steps = 1;
-        ms_xml_write_edge(platform, &e, out);
-        name_way(way, d, ms_torus_neighbour(torus, chip, d, way), e.to);
-        e.link = ms_fabric_link(platform, 0, chip * torus->dimensions + d, way);
-        ms_xml_write_edge(platform, &e, out);
+    for (int direction = MS_LINK_UP; direction <= MS_LINK_DOWN; direction++) {
+        name_turn(dimension, chip, edge.from);
+        name_way(direction, dimension, chip, edge.to);
+        edge.link = -1;
+        edge.steps = direction == MS_LINK_UP ? 1 : 2;
+        ms_xml_write_edge(platform, &edge, out);
+        name_way(direction, dimension, chip, edge.from);
+        name_turn(dimension + 1, chip, edge.to);
+        edge.steps = 1;
+        ms_xml_write_edge(platform, &edge, out);
+        name_way(direction, dimension, ms_torus_neighbour(torus, chip, dimension, direction),
+                 edge.to);
+        edge.link = ms_fabric_link(platform, 0, chip * torus->dimensions + dimension, direction);
+        ms_xml_write_edge(platform, &edge, out);
     }
 }
 
+/* Write all edges of a chip, from its host through the dimensions and back to the host. */
 static void write_chip(const ms_platform *platform, int chip, ms_buffer *out) {
     int dimensions = ms_torus_of(platform)->dimensions;
-    ms_xml_edge e = {.link = -1, .steps = 1};
-    snprintf(e.from, NAME_SIZE, "gpu-%d", chip);
-    name_turn(0, chip, e.to);
-    ms_xml_write_edge(platform, &e, out);
+    ms_xml_edge edge = {.link = -1, .steps = 1};
+    snprintf(edge.from, NAME_SIZE, "gpu-%d", chip);
+    name_turn(0, chip, edge.to);
+    ms_xml_write_edge(platform, &edge, out);
     for (int d = 0; d < dimensions; d++) {
         write_dimension(platform, chip, d, out);
     }
-    name_turn(dimensions, chip, e.from);
-    snprintf(e.to, NAME_SIZE, "gpu-%d", chip);
-    ms_xml_write_edge(platform, &e, out);
+    name_turn(dimensions, chip, edge.from);
+    snprintf(edge.to, NAME_SIZE, "gpu-%d", chip);
+    ms_xml_write_edge(platform, &edge, out);
 }
 
+/* Write the edges between a chip's host and the network between pods, over the chip's NIC. */
 static void write_port(const ms_platform *platform, int chip, ms_buffer *out) {
     int port = ms_torus_port(platform, chip);
     int tier = ms_torus_of(platform)->port_tier;
@@ -98,8 +107,8 @@ void ms_torus_write_xml_routes(const ms_platform *platform, ms_buffer *out) {
         }
     }
     if (has_network) {
-        const ms_xml_edge e = {
+        const ms_xml_edge edge = {
             .from = "network-in", .to = "network-out", .link = -1, .steps = NETWORK_STEPS};
-        ms_xml_write_edge(platform, &e, out);
+        ms_xml_write_edge(platform, &edge, out);
     }
 }

@@ -1,7 +1,7 @@
-// The numbers of the platform that the step rests on, where they come from, and how far to believe them.
+// The section "Assumptions": the numbers of the platform on which the step depends most, their sources, and a grade of how reliable each is.
 
 const GRADES = [
-  // what the comment behind a number says, the first that holds
+  // [grade, pattern of the comment behind a number, meaning]; the first pattern that matches counts
   ["given", /^\((?!default)/, "given with the run, in place of the file's"],
   ["default", /^\(default\)/, "nobody said another"],
   ["estimate", /\bestimate|upper bound|EXAMPLE|no survey/, "an educated guess"],
@@ -33,7 +33,7 @@ function readPlatform() {
   return values;
 }
 
-// Grade of a key's comment; "as above", "the same" and "as the rail" have that of what they name.
+// Grade of a key's comment. "as above" and "the same" have the grade of the key before, "as the rail" that of the same key of that tier.
 function gradeOf(key, sources) {
   const comment = sources.get(key);
   if (comment === undefined) {
@@ -49,7 +49,7 @@ function gradeOf(key, sources) {
   return grade ? grade[0] : "not said";
 }
 
-// Share of the step that kernels of a sort take.
+// Share of the step that the kernels take for which isOf(row) holds.
 function shareOfKernels(isOf) {
   const time = (rows) => rows.reduce((sum, row) => sum + row.count * row.time_s, 0);
   const all = time(S.kernels);
@@ -62,7 +62,7 @@ function shareOfTier(name) {
   return [...axes].reduce((sum, axis) => sum + (axis === "other" ? S.other_parts.norm : S.time_share[`exposed_${axis}`] || 0), 0);
 }
 
-// [key, share of the step that rests on it] of the numbers that matter.
+// The numbers that matter, as [key, share of the step that the number decides directly], largest share first.
 function numbersThatMatter(values) {
   const isAttention = (row) => /^attention(_backward|_grad)?$/.test(row.name);
   const products = shareOfKernels((row) => row.bound === "compute" && !isAttention(row));
@@ -86,6 +86,7 @@ function gradeMark(grade) {
   return el("span", { className: `grade ${grade.replace(" ", "-")}`, title: words }, grade);
 }
 
+// Fill the section: the numbers that the step depends on most, then all numbers with a source.
 function showAssumptions() {
   const sources = readSources();
   const values = readPlatform();

@@ -1,10 +1,10 @@
-// Words and colours of what is shown, and bars.
+// Words and colours of axes, categories and memory, and bars of shares.
 
 const AXIS_WORDS = {
   tp: "tensor-parallel", cp: "context-parallel", ep: "expert-parallel", pp: "pipeline", dp: "data-parallel", other: "the whole job's",
 };
 
-// Where the time goes: category of time_share, colour, words, what it means.
+// Categories of time: [key of time_share, colour, words, meaning].
 const SHARES = [
   ["compute", "compute", "computation", "forward, backward, recomputation and loss"],
   ["optimizer", "optimizer", "optimizer", "clipping and update"],
@@ -65,13 +65,14 @@ function fitBars() {
   }
 }
 
+// A tile: name, large value and further words.
 function tile(name, value, more) {
   const { length } = value.textContent === undefined ? String(value) : value.textContent; // a tile is as wide as eight large letters
   const size = length > 11 ? " small" : length > 8 ? " middle" : "";
   return el("li", {}, el("div", { className: "name" }, name), el("div", { className: "value" + size }, value), el("div", { className: "more" }, ...more));
 }
 
-// What one better thing each would buy; rows: those of `whatif`, which stand at `key` of the page's data.
+// A table of the gain of each what-if. rows: of `whatif`; key: their path in the page's data.
 function whatifTable(rows, key) {
   const most = Math.max(...rows.map((row) => row.gain), 1e-9);
   return table("the step with one thing better", [["change"], ["step", "number"], ["saved", "number"], ["", "grow"], ["settings", "text secondary"]], rows.map((row, i) => [
@@ -81,12 +82,14 @@ function whatifTable(rows, key) {
   ]), { full: true });
 }
 
+// The settings of a row as options of a command line; long ones are folded.
 function settingsOf(row) {
   const words = Object.entries(row.settings || {}).map(([key, value]) => `--set '${key}=${value}'`);
   const code = el("code", {}, words.join(" "));
   return words.join(" ").length <= 60 ? code : el("details", {}, el("summary", {}, words.length > 1 ? `${words.length} settings` : "a setting"), code);
 }
 
+// A legend of [colour, text].
 function legend(entries) {
   return el("ul", { className: "legend" }, ...entries.map(([name, text]) => el("li", {}, swatch(name), text)));
 }
@@ -96,10 +99,12 @@ function rgb(hex) {
   return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 
+// A colour between a and b; share: of a.
 function mix(a, b, share) {
   return a.map((x, i) => Math.round(x * share + b[i] * (1 - share)));
 }
 
+// A colour [r, g, b] for CSS.
 function css(one) {
   return `rgb(${one[0]},${one[1]},${one[2]})`;
 }

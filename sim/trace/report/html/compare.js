@@ -1,13 +1,16 @@
 // The page of a comparison of two traces, or of two folders of them.
 
+// Relative difference of a row in words.
 function difference(row) {
   return row.relative === null || row.relative === undefined ? "" : `${row.relative > 0 ? "+" : ""}${digits(100 * row.relative, 3)} %`;
 }
 
+// A value of one side in words.
 function sideText(value) {
   return value === null || value === undefined ? "-" : isNumber(value) ? (Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(7)))) : String(value);
 }
 
+// Columns of a grid of differences.  list: key of its rows in the result; only "differences" have relative sizes and guards.
 function differenceColumns(hasTraces, list) {
   const of = (row) => `/result/${list}/${row.at}`;
   const side = (name) => ({ key: name, title: name, unit: "", value: (row) => (isNumber(row[name]) ? row[name] : null), cell: (row) => (isNumber(row[name]) ? el("span", { "data-key": `${of(row)}/${name}` }, sideText(row[name])) : el("span", { className: "side-text" }, sideText(row[name]))) });
@@ -18,6 +21,7 @@ function differenceColumns(hasTraces, list) {
   return [{ key: "quantity", title: "quantity", value: (row) => row.key }, ...trace, side("a"), side("b"), ...(list === "differences" ? [relative, size, guard] : [])];
 }
 
+// Add the grid of quantities that differ.
 function showDifferences(result) {
   const rows = result.differences.map((row, i) => ({ ...row, at: i }));
   if (rows.length === 0) {
@@ -27,12 +31,14 @@ function showDifferences(result) {
   put("differences", new Grid("differences", differenceColumns(Boolean(result.are_folders), "differences"), rows, { caption: "the step time first, then by size; headings sort", example: "memory   collectives   size>5%   broken" }).node);
 }
 
+// Add the grid of inputs that differ.
 function showInputs(result) {
   const rows = result.inputs.map((row, i) => ({ ...row, at: i }));
   put("inputs", rows.length === 0 ? el("p", {}, "The inputs are the same.")
     : new Grid("inputs", differenceColumns(Boolean(result.are_folders), "inputs"), rows, { caption: "keys of workload and platform that differ, and so the likely causes", example: "mesh   platform.tiers" }).node);
 }
 
+// Add the grid of changed defaults, and the versions of the program where figures differ.
 function showDefaults(result) {
   const rows = result.defaults.map((row, i) => ({ ...row, at: i }));
   const unknown = result.traces.filter((trace) => !trace.defaults_known).length;
@@ -44,6 +50,7 @@ function showDefaults(result) {
   put("inputs", ...versions.map((text) => el("p", {}, `Figures differ, and so do the versions: ${text}.`)));
 }
 
+// Bars and tables of time and memory of both sides of one pair of traces.  i: its index in result.traces.
 function showSides(trace, i) {
   const sides = ["a", "b"].filter((side) => trace[side] && isNumber(trace[side].step_time_s));
   const of = (side, key) => `/result/traces/${i}/${side}/${key}`;
@@ -60,6 +67,7 @@ function showSides(trace, i) {
   return el("div", {}, times, shares, memory);
 }
 
+// Add the sides of the one pair; of folders a grid of all pairs, in which a pair can be selected.
 function showTraces(result) {
   const rows = result.traces.map((row, i) => ({ ...row, at: i }));
   const holder = el("div", { id: "sides" });
@@ -78,6 +86,7 @@ function showTraces(result) {
   show(rows.find((row) => !row.equal) || rows[0]);
 }
 
+// Add title, verdict and tiles.
 function showCompareHead(result) {
   const failed = result.differences.filter((row) => row.failed).length;
   const areOffers = !result.are_folders && result.traces[0].offers; // two platforms or numbers of GPUs, which no guard is about
@@ -93,6 +102,7 @@ function showCompareHead(result) {
   }
 }
 
+// Fill the page of a comparison.
 function showCompare() {
   const { result } = DATA;
   addSections([["inputs", "What differs first: the inputs"], ["time", "Where the time goes"], ["differences", "What differs in the results"], ["again", "Make it again"]]);

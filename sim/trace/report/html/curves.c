@@ -1,3 +1,5 @@
+/* The curves below the timeline of a page (page.h): memory of each row, and the rate at which GPUs
+ * send along each axis. */
 #include "trace/report/html/page.h"
 
 #include <float.h>
@@ -5,13 +7,15 @@
 
 /* ---- memory ---- */
 
+/* The columns of points; each number is the difference to the point before in its row. */
 typedef struct memory_columns {
     ms_buffer time, level;
-    int64_t time_ps; /* of the last point of the row */
-    int64_t level_B;
-    int64_t count;
+    int64_t time_ps; /* of the last point of the row; 0: none yet */
+    int64_t level_B; /* likewise */
+    int64_t count;   /* points of the row so far */
 } memory_columns;
 
+/* Append a point to the columns. */
 static void put_point(memory_columns *columns, int64_t time_ps, double bytes) {
     int64_t level_B = llrint(bytes);
     ms_varint_put_signed(&columns->time, time_ps - columns->time_ps);
@@ -21,7 +25,8 @@ static void put_point(memory_columns *columns, int64_t time_ps, double bytes) {
     columns->count++;
 }
 
-/* The points [first, end) of a rank, in stretches of `bin_ps` the highest level of each. */
+/* Append the points of a rank: all (bin_ps 0), or one for each bin that has points, with their
+ * highest level at the time of the first.  first, end: the rank's points in ms_trace.memory. */
 static void put_points(const ms_trace_memory *first, const ms_trace_memory *end, int64_t bin_ps,
                        memory_columns *columns) {
     columns->time_ps = columns->level_B = columns->count = 0;
@@ -36,7 +41,8 @@ static void put_points(const ms_trace_memory *first, const ms_trace_memory *end,
     }
 }
 
-/* Length of the stretches that leave no more points than a page holds; 0: all points. */
+/* Length of the bins with which a page holds no more than its maximum of points [ps]; 0: all points
+ * fit. */
 static int64_t bin_of(const ms_page *page) {
     const ms_trace *trace = page->trace;
     int64_t points = 0;
@@ -52,7 +58,8 @@ void ms_page_put_memory(const ms_page *page) {
     memory_columns columns = {.count = 0};
     ms_buffer row = {0};
     int64_t bin_ps = bin_of(page);
-    int32_t *end = MS_NEW(page->arena, int32_t, trace->rank_count); /* behind each rank's points */
+    int32_t *end =
+        MS_NEW(page->arena, int32_t, trace->rank_count); /* index behind each rank's points */
     for (int32_t i = 0; i < trace->memory_count && end != NULL; i++) {
         end[trace->memory[i].rank_index] = i + 1;
     }
@@ -75,13 +82,15 @@ void ms_page_put_memory(const ms_page *page) {
 
 /* ---- what is sent ---- */
 
+/* Bytes that are sent, in bins of time. */
 typedef struct sending {
     const ms_trace *trace;
-    double *sent_B; /* [MS_AXIS_COUNT][MS_PAGE_BINS], of all GPUs */
-    double bin_ps;
+    double *sent_B; /* [MS_AXIS_COUNT][MS_PAGE_BINS] of all GPUs together */
+    double bin_ps;  /* length of a bin */
 } sending;
 
-/* What a member of an event sends, spread evenly over the event's time. */
+/* Add the bytes that the member of an event on `stream` sends, evenly over the event's time, for
+ * all ranks that its rank stands for. */
 static void add_sent(sending *s, int32_t event, int32_t stream) {
     const ms_trace_event *events = s->trace->events;
     const ms_trace_stream *of = &s->trace->streams[stream];
@@ -102,6 +111,7 @@ static void add_sent(sending *s, int32_t event, int32_t stream) {
     }
 }
 
+/* Add the bytes of all communications, for their first members and for the others. */
 static void add_all_sent(sending *s) {
     const ms_trace *trace = s->trace;
     for (int32_t i = 0; i < trace->event_count; i++) {
@@ -116,6 +126,7 @@ static void add_all_sent(sending *s) {
     }
 }
 
+/* Append the column of an axis, if it is used.  gpus: number of all GPUs. */
 static void put_axis(const sending *s, int axis, double gpus, ms_buffer *json) {
     const double *bins = s->sent_B + (size_t)axis * MS_PAGE_BINS;
     ms_buffer column = {0};

@@ -1,5 +1,6 @@
-// The columns of a trace in the page's data, each a text in base64 of numbers in pieces of seven bits.
+// Reads the columns of a trace from the page's data. A column is a text in base64; its numbers are varints (encode.c).
 
+// The bytes of a text in base64.
 function bytesOf(text) {
   const raw = atob(text);
   const bytes = new Uint8Array(raw.length);
@@ -9,7 +10,7 @@ function bytesOf(text) {
   return bytes;
 }
 
-// The numbers of a column. Above 2^53 they lose their last digits, as numbers of this language do.
+// The numbers of a column. Above 2^53 they are rounded, as JavaScript has no larger exact numbers.
 function column(text, isSigned) {
   const bytes = bytesOf(text);
   let count = 0;
@@ -32,6 +33,7 @@ function column(text, isSigned) {
   return numbers;
 }
 
+// Index of the first item of each row, from the numbers of items: [rows + 1].
 function sums(counts) {
   const first = new Uint32Array(counts.length + 1);
   counts.forEach((count, i) => {
@@ -40,10 +42,10 @@ function sums(counts) {
   return first;
 }
 
-// Marks of an item.
+// Bits of an item's marks, as in items.c: inside a pass, upper or lower half of the row, communication of other ranks.
 const PART = 1, UPPER = 2, LOWER = 4, FOREIGN = 8;
 
-// A column of those items alone that `isOf`, as one of all items; `none` for the others.
+// Expand a column that has numbers only of the items for which isOf is set to all items, with `none` for the others.
 function spread(numbers, isOf, none) {
   let next = 0;
   return isOf.map((is) => (is ? numbers[next++] : none));
@@ -87,11 +89,12 @@ function readMemory(packed) {
   return memory;
 }
 
-// What a GPU sends along each axis, in equal stretches of the run [B/s].
+// Rate at which a GPU sends along each axis, in equal bins of the run [B/s].
 function readSent(packed) {
   return Object.entries(packed).map(([axis, text]) => ({ axis, rates: new Float32Array(bytesOf(text).buffer) }));
 }
 
+// Parts of the critical path, in order: pipeline rank, start and end in picoseconds.
 function readPath(packed) {
   const path = { pp: column(packed.pp), start: column(packed.gap_ps, true), end: column(packed.length_ps) };
   for (let i = 0; i < path.pp.length; i++) {

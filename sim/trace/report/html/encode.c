@@ -1,3 +1,4 @@
+/* Encodes columns of numbers of a page (page.h): variable-length integers, then base64. */
 #include "trace/report/html/page.h"
 
 void ms_varint_put(ms_buffer *out, uint64_t number) {

@@ -1,5 +1,5 @@
 "use strict";
-// Numbers and elements. A figure of the trace is shown with `data-key`, its place in the page's data, so that a test finds the number it came from.
+// Formatting of numbers, and HTML elements. A figure has its path in the page's data as `data-key`, by which a test compares it with the data.
 
 const BINARY = [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20], ["KiB", 2 ** 10], ["B", 1]];
 const SCALES = {
@@ -20,6 +20,7 @@ function digits(number, significant = 4) {
   return power >= 4 ? text.replace(/\B(?=(\d{3})+(?!\d))/g, ",") : text;
 }
 
+// A number with its unit, in words. unit: a key of SCALES, "share", "count" or "" for a plain number.
 function format(number, unit) {
   if (number === null || number === undefined) {
     return "not known";
@@ -59,20 +60,22 @@ function el(tag, attributes, ...children) {
   return node;
 }
 
+// Append children to the element with an id; null and undefined are skipped.
 function put(id, ...children) {
   document.getElementById(id).append(...children.filter((child) => child !== null && child !== undefined));
 }
 
+// Remove the element with an id.
 function drop(id) {
   document.getElementById(id).remove();
 }
 
-// What stands at "/summary/time_share/compute" of the page's data; undefined where nothing does.
+// The value at a path of the page's data, such as "/summary/time_share/compute"; undefined where there is none.
 function at(key) {
   return key.split("/").slice(1).reduce((tree, name) => (tree === null || tree === undefined ? undefined : tree[name]), DATA);
 }
 
-// A figure of the trace, as it is.
+// An element with the value at a path of the page's data.
 function figure(key, unit) {
   return el("span", { "data-key": key, "data-unit": unit || "" }, format(at(key), unit));
 }
@@ -92,10 +95,12 @@ function table(caption, columns, rows, options = {}) {
   return frame;
 }
 
+// The value of a colour of page.css.
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
 
+// A small square in a colour.
 function swatch(name) {
   const node = el("span", { className: "swatch", "aria-hidden": "true" });
   node.style.background = `var(--${name})`;

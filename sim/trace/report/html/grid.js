@@ -1,8 +1,9 @@
-// A table that is sorted by its headings, and of which words and comparisons leave the rows that match.
+// Tables of results whose headings sort, and whose filter takes words and comparisons.
 
 const GRIDS = {}; // by name, for tests
 const GRID_ROWS = 200; // shown at once, until all are asked for
 
+// A table of rows with filter, scopes, sorting, selection and download.
 class Grid {
   // columns: { key, title, unit, value(row), path(row) of a figure or cell(row) of another node, isWide }; rows: objects with their place in the data as `at`.
   // options: caption, onSelect(row), text(row): what is searched beside the cells, scopes: [value, words, which(row)] of which one is chosen, the first at first.
@@ -33,6 +34,7 @@ class Grid {
     this.draw();
   }
 
+  // The heading of a column, which sorts by it.
   head(column, i) {
     const by = button(column.title, () => this.sortBy(i), { className: "sort" });
     return el("th", { scope: "col", className: this.classOf(column) }, by);
@@ -42,7 +44,7 @@ class Grid {
     return `${column.unit !== undefined ? "number" : ""} ${column.className || ""}`.trim();
   }
 
-  // The same heading again turns the order round.
+  // Sort by a column; by the same column again in reverse order.
   sortBy(i) {
     this.isDown = this.sorted === i && !this.isDown;
     this.sorted = i;
@@ -79,6 +81,7 @@ class Grid {
     };
   }
 
+  // The content of a cell: a figure, another node or a text.
   cell(column, row) {
     if (column.path && column.value(row) === undefined) {
       return ""; // such a row has no such figure
@@ -86,6 +89,7 @@ class Grid {
     return column.path ? figure(column.path(row), column.unit) : column.cell ? column.cell(row) : column.unit !== undefined ? format(column.value(row), column.unit) : column.value(row) ?? "";
   }
 
+  // Show the rows that match again, with their number.
   draw() {
     const kept = this.shown();
     this.order = kept;
@@ -97,6 +101,7 @@ class Grid {
     this.more.textContent = `show all ${kept.length.toLocaleString("en")}`;
   }
 
+  // The table row of a row; its first cell selects it.
   line(row) {
     const node = el("tr", { className: row === this.selected ? "selected" : "" });
     this.columns.forEach((column, i) => {
@@ -120,12 +125,13 @@ class Grid {
     this.options.onSelect(row);
   }
 
+  // The shown rows as CSV, with the keys of the columns.
   csv() {
     return csv([this.columns.map(({ key }) => key), ...this.order.map((i) => this.columns.map((column) => column.value(this.rows[i]) ?? ""))]);
   }
 }
 
-// What a number with this unit has to be multiplied by; null where the column has no such unit.
+// Factor from a unit that the user typed to the unit of a column; null where the column has no such unit.
 function factorOf(unit, columnUnit) {
   if (columnUnit === undefined) {
     return null;

@@ -1,37 +1,47 @@
+/* The items of a page's timeline (page.h): passes and pieces of idle time, sorted by row and start
+ * and written as columns. A part is an item inside a pass: recomputation, or waiting. */
 #include "trace/report/html/page.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* NONE: no number. The others are bits of marks: an item inside a pass, the pass in the upper or
+ * the lower half of its row, waiting for other ranks' communication. */
 enum { NONE = -1, PART = 1, UPPER = 2, LOWER = 4, FOREIGN = 8 };
 
+/* An item: a pass, or a piece of idle time. */
 typedef struct page_item {
     int64_t start_ps, end_ps;
     int64_t waited_ps; /* of a pass: waiting inside it */
-    int64_t slack_ps;  /* of a pass; idle time has none: NONE */
+    int64_t slack_ps;  /* of a pass; of others NONE */
     int32_t row;
-    int32_t mb;
-    int32_t cause; /* of idle time: the event it waits for; NONE */
+    int32_t mb;    /* of a pass; of others NONE */
+    int32_t cause; /* of idle time: the event that it waits for; NONE: none, or a pass */
     int16_t chunk;
-    uint8_t code;
+    uint8_t code; /* as MS_PAGE_IDLE describes */
     uint8_t marks;
 } page_item;
 
 /* Computations of each rank in the order in which they run. */
 typedef struct compute_list {
-    int32_t *events;
-    size_t *first; /* [rank_count + 1] */
+    int32_t *events; /* rank r has events[first[r]] .. events[first[r + 1] - 1] */
+    size_t *first;   /* [rank_count + 1] */
 } compute_list;
 
+/* The state of ms_page_put_items. */
 typedef struct collecting_items {
     ms_page *page;
     ms_vector boxes, pairs, idle;
     ms_idle_phases phases;
     compute_list computes;
     ms_vector items; /* page_item */
-    bool has_parts;
+    bool has_parts;  /* items inside passes are among them */
 } collecting_items;
 
+/* List the computations of each rank with a counting sort. Counts are two places ahead at first, so
+ * that first[r + 1] is the next free place of rank r while the list is filled, and its end
+ * afterwards.
+ *  Returns false when memory runs out. */
 static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *list) {
     list->first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 2);
     list->events = MS_NEW(arena, int32_t, trace->event_count);
@@ -54,39 +64,42 @@ static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *
     return true;
 }
 
-/* Least slack of a pass' computations. */
-static int64_t slack_of_pass(const collecting_items *c, int32_t rank, const page_item *pass) {
-    const ms_trace_event *events = c->page->trace->events;
-    size_t low = c->computes.first[rank];
-    size_t end = c->computes.first[rank + 1];
+/* The slack of a pass: the least slack of its computations, those of its rank that start within it
+ * and have its microbatch [ps]. 1 ps is taken for rounding. */
+static int64_t slack_of_pass(const collecting_items *state, int32_t rank, const page_item *pass) {
+    const ms_trace_event *events = state->page->trace->events;
+    size_t low = state->computes.first[rank];
+    size_t end = state->computes.first[rank + 1];
     for (size_t high = end; low < high;) {
         size_t middle = low + (high - low) / 2;
-        if (events[c->computes.events[middle]].start_ps < pass->start_ps - 1) {
+        if (events[state->computes.events[middle]].start_ps < pass->start_ps - 1) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    int64_t least = c->page->trace->step_ps - pass->end_ps;
-    for (; low < end && events[c->computes.events[low]].start_ps < pass->end_ps; low++) {
-        int32_t event = c->computes.events[low];
-        if (events[event].mb == pass->mb && c->page->slack.slack_ps[event] < least) {
-            least = c->page->slack.slack_ps[event];
+    int64_t least = state->page->trace->step_ps - pass->end_ps;
+    for (; low < end && events[state->computes.events[low]].start_ps < pass->end_ps; low++) {
+        int32_t event = state->computes.events[low];
+        if (events[event].mb == pass->mb && state->page->slack.slack_ps[event] < least) {
+            least = state->page->slack.slack_ps[event];
         }
     }
     return least;
 }
 
+/* Seconds as whole picoseconds. */
 static int64_t to_ps(double seconds) {
     return llrint(seconds * MS_PS_PER_S);
 }
 
-static void add_passes(collecting_items *c) {
-    for (size_t i = 0; i < c->boxes.count; i++) {
-        const ms_gantt_box *box = &MS_AT(&c->boxes, ms_gantt_box, i);
-        int32_t row = c->page->rows.row_of[box->row];
+/* Append the items of passes and, with has_parts, of recomputation inside them. */
+static void add_passes(collecting_items *state) {
+    for (size_t i = 0; i < state->boxes.count; i++) {
+        const ms_gantt_box *box = &MS_AT(&state->boxes, ms_gantt_box, i);
+        int32_t row = state->page->rows.row_of[box->row];
         bool is_part = box->is_part && box->kind == MS_OP_RECOMPUTE;
-        if (row < 0 || box->axis != MS_AXIS_NONE || (is_part && !c->has_parts)) {
+        if (row < 0 || box->axis != MS_AXIS_NONE || (is_part && !state->has_parts)) {
             continue;
         }
         page_item item = {.start_ps = to_ps(box->start),
@@ -99,22 +112,24 @@ static void add_passes(collecting_items *c) {
                           .code = box->kind,
                           .marks = (uint8_t)((is_part ? PART : 0) | (box->half == 1 ? UPPER : 0) |
                                              (box->half == 2 ? LOWER : 0))};
-        item.slack_ps = is_part ? NONE : slack_of_pass(c, box->row, &item);
-        (void)ms_vector_add(&c->items, &item, 1);
+        item.slack_ps = is_part ? NONE : slack_of_pass(state, box->row, &item);
+        (void)ms_vector_add(&state->items, &item, 1);
     }
 }
 
-static uint8_t code_of_idle(const collecting_items *c, const ms_idle_piece *idle) {
+/* The code of a piece of idle time. */
+static uint8_t code_of_idle(const collecting_items *state, const ms_idle_piece *idle) {
     return (uint8_t)(MS_PAGE_IDLE + (idle->cause == MS_IDLE_UNKNOWN
                                          ? (int)MS_TIME_COUNT
-                                         : (int)ms_idle_category(&c->phases, idle)));
+                                         : (int)ms_idle_category(&state->phases, idle)));
 }
 
-static void add_idle(collecting_items *c) {
-    for (size_t i = 0; i < c->idle.count; i++) {
-        const ms_idle_piece *idle = &MS_AT(&c->idle, ms_idle_piece, i);
-        int32_t row = c->page->rows.row_of[idle->row];
-        if (row < 0 || (idle->is_part && !c->has_parts)) {
+/* Append the items of idle time, with has_parts also of that inside passes. */
+static void add_idle(collecting_items *state) {
+    for (size_t i = 0; i < state->idle.count; i++) {
+        const ms_idle_piece *idle = &MS_AT(&state->idle, ms_idle_piece, i);
+        int32_t row = state->page->rows.row_of[idle->row];
+        if (row < 0 || (idle->is_part && !state->has_parts)) {
             continue;
         }
         const page_item item = {.start_ps = idle->start_ps,
@@ -123,14 +138,14 @@ static void add_idle(collecting_items *c) {
                                 .row = row,
                                 .mb = NONE,
                                 .cause = idle->event,
-                                .code = code_of_idle(c, idle),
+                                .code = code_of_idle(state, idle),
                                 .marks = (uint8_t)((idle->is_part ? PART : 0) |
                                                    (idle->cause == MS_IDLE_FOREIGN ? FOREIGN : 0))};
-        (void)ms_vector_add(&c->items, &item, 1);
+        (void)ms_vector_add(&state->items, &item, 1);
     }
 }
 
-/* By row, then start; what contains others comes before them. */
+/* Comparison for qsort: items by row, then start; items that contain others before these. */
 static int by_place(const void *left, const void *right) {
     const page_item *a = left;
     const page_item *b = right;
@@ -144,30 +159,30 @@ static int by_place(const void *left, const void *right) {
     return parts != 0 ? parts : (a->end_ps < b->end_ps) - (a->end_ps > b->end_ps);
 }
 
-/* Add each wait inside a pass to the pass that is under way. Waits and passes are sorted by row and
- * start. */
-static void add_waited(collecting_items *c) {
+/* Add each piece of waiting inside a pass to waited_ps of the pass that is under way: the last item
+ * before it, by a binary search in the sorted items, that is not a part. */
+static void add_waited(collecting_items *state) {
     size_t at = 0;
-    for (size_t i = 0; i < c->idle.count && c->items.count > 0; i++) {
-        const ms_idle_piece *idle = &MS_AT(&c->idle, ms_idle_piece, i);
+    for (size_t i = 0; i < state->idle.count && state->items.count > 0; i++) {
+        const ms_idle_piece *idle = &MS_AT(&state->idle, ms_idle_piece, i);
         const page_item key = {.start_ps = idle->start_ps,
                                .end_ps = idle->end_ps,
-                               .row = c->page->rows.row_of[idle->row],
+                               .row = state->page->rows.row_of[idle->row],
                                .marks = PART};
         if (!idle->is_part || key.row < 0) {
             continue;
         }
         size_t low = 0;
-        for (size_t high = c->items.count; low < high;) {
+        for (size_t high = state->items.count; low < high;) {
             size_t middle = low + (high - low) / 2;
-            if (by_place(&MS_AT(&c->items, page_item, middle), &key) <= 0) {
+            if (by_place(&MS_AT(&state->items, page_item, middle), &key) <= 0) {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
         for (at = low; at > 0; at--) {
-            page_item *pass = &MS_AT(&c->items, page_item, at - 1);
+            page_item *pass = &MS_AT(&state->items, page_item, at - 1);
             if ((pass->marks & PART) == 0) {
                 bool is_inside = pass->row == key.row && pass->end_ps >= idle->end_ps;
                 pass->waited_ps += is_inside ? idle->end_ps - idle->start_ps : 0;
@@ -177,24 +192,24 @@ static void add_waited(collecting_items *c) {
     }
 }
 
-/* Count the items of the rows that are shown: all, and those that are not inside passes. */
-static void count_items(const collecting_items *c, size_t *all_out, size_t *whole_out) {
-    const int32_t *row_of = c->page->rows.row_of;
+/* Count the items of the rows that are shown.  *whole_out: those that are not inside passes. */
+static void count_items(const collecting_items *state, size_t *all_out, size_t *whole_out) {
+    const int32_t *row_of = state->page->rows.row_of;
     *all_out = *whole_out = 0;
-    for (size_t i = 0; i < c->boxes.count; i++) {
-        const ms_gantt_box *box = &MS_AT(&c->boxes, ms_gantt_box, i);
+    for (size_t i = 0; i < state->boxes.count; i++) {
+        const ms_gantt_box *box = &MS_AT(&state->boxes, ms_gantt_box, i);
         bool is_shown = row_of[box->row] >= 0 && box->axis == MS_AXIS_NONE;
         *all_out += is_shown;
         *whole_out += is_shown && !box->is_part;
     }
-    for (size_t i = 0; i < c->idle.count; i++) {
-        const ms_idle_piece *idle = &MS_AT(&c->idle, ms_idle_piece, i);
+    for (size_t i = 0; i < state->idle.count; i++) {
+        const ms_idle_piece *idle = &MS_AT(&state->idle, ms_idle_piece, i);
         *all_out += row_of[idle->row] >= 0;
         *whole_out += row_of[idle->row] >= 0 && !idle->is_part;
     }
 }
 
-/* Leave every second row out. */
+/* Remove every second row. */
 static void thin_rows(ms_shown_rows *rows) {
     int32_t kept = 0;
     for (int32_t row = 0; row < rows->count; row++) {
@@ -207,18 +222,22 @@ static void thin_rows(ms_shown_rows *rows) {
     rows->is_choice = true;
 }
 
-static void choose_items(collecting_items *c) {
+/* Remove rows until the items fit into a page, and choose whether items inside passes are among
+ * them. */
+static void choose_items(collecting_items *state) {
     size_t all;
     size_t whole;
-    for (count_items(c, &all, &whole); whole > MS_PAGE_ITEMS_MAX && c->page->rows.count > 1;
-         count_items(c, &all, &whole)) {
-        thin_rows(&c->page->rows);
+    for (count_items(state, &all, &whole); whole > MS_PAGE_ITEMS_MAX && state->page->rows.count > 1;
+         count_items(state, &all, &whole)) {
+        thin_rows(&state->page->rows);
     }
-    c->has_parts = all <= MS_PAGE_PARTS_MAX;
+    state->has_parts = all <= MS_PAGE_PARTS_MAX;
 }
 
 /* ---- writing ---- */
 
+/* Write the columns of all items: gap to the end of the item before in the row, length, code and
+ * marks. */
 static void put_spans(const ms_vector *items, ms_buffer *json) {
     ms_buffer gap = {0}, length = {0}, code = {0};
     for (size_t i = 0; i < items->count; i++) {
@@ -233,6 +252,7 @@ static void put_spans(const ms_vector *items, ms_buffer *json) {
     ms_column_write("code", &code, json);
 }
 
+/* Write the columns of passes only: waiting, slack, microbatch and chunk. */
 static void put_passes(const ms_vector *items, ms_buffer *json) {
     ms_buffer waited = {0}, slack = {0}, mb = {0}, chunk = {0};
     for (size_t i = 0; i < items->count; i++) {
@@ -250,7 +270,7 @@ static void put_passes(const ms_vector *items, ms_buffer *json) {
     ms_column_write("chunk", &chunk, json);
 }
 
-/* Write for each idle item the kind, the microbatch and the pipeline rank of the event that it
+/* Write the columns of idle time only: kind, microbatch and pipeline rank of the event that it
  * waits for; -1 each where there is no such event. */
 static void put_causes(const ms_page *page, const ms_vector *items) {
     const ms_trace *trace = page->trace;
@@ -270,60 +290,63 @@ static void put_causes(const ms_page *page, const ms_vector *items) {
     ms_column_write("cause_pp", &pp, page->json);
 }
 
-static void put_items(const collecting_items *c) {
-    const ms_page *page = c->page;
+/* Write all columns. */
+static void put_items(const collecting_items *state) {
+    const ms_page *page = state->page;
     ms_buffer row = {0};
     size_t next = 0;
     for (int32_t r = 0; r < page->rows.count; r++) { /* how many items each row has */
         size_t first = next;
-        while (next < c->items.count && MS_AT(&c->items, page_item, next).row == r) {
+        while (next < state->items.count && MS_AT(&state->items, page_item, next).row == r) {
             next++;
         }
         ms_varint_put(&row, next - first);
     }
     ms_buffer_puts(page->json, "\"items\":{");
     ms_column_write("row_items", &row, page->json);
-    put_spans(&c->items, page->json);
-    put_passes(&c->items, page->json);
-    put_causes(page, &c->items);
-    ms_buffer_printf(page->json, ",\"count\":%zu,\"has_parts\":%s}", c->items.count,
-                     c->has_parts ? "true" : "false");
+    put_spans(&state->items, page->json);
+    put_passes(&state->items, page->json);
+    put_causes(page, &state->items);
+    ms_buffer_printf(page->json, ",\"count\":%zu,\"has_parts\":%s}", state->items.count,
+                     state->has_parts ? "true" : "false");
 }
 
-static ms_status collect(collecting_items *c) {
-    const ms_trace *trace = c->page->trace;
-    ms_passes_collect(trace, c->page->arena, &c->boxes, &c->pairs, &c->idle);
-    if (c->boxes.failed || c->pairs.failed || c->idle.failed ||
-        !list_computes(trace, c->page->arena, &c->computes)) {
+/* Collect the items of all rows, sorted. */
+static ms_status collect(collecting_items *state) {
+    const ms_trace *trace = state->page->trace;
+    ms_passes_collect(trace, state->page->arena, &state->boxes, &state->pairs, &state->idle);
+    if (state->boxes.failed || state->pairs.failed || state->idle.failed ||
+        !list_computes(trace, state->page->arena, &state->computes)) {
         return MS_E_NOMEM;
     }
-    ms_status status = ms_idle_phases_find(trace, &c->boxes, c->page->arena, &c->phases);
+    ms_status status =
+        ms_idle_phases_find(trace, &state->boxes, state->page->arena, &state->phases);
     if (status == MS_OK) {
-        choose_items(c);
-        add_passes(c);
-        add_idle(c);
-        status = c->items.failed ? MS_E_NOMEM : MS_OK;
+        choose_items(state);
+        add_passes(state);
+        add_idle(state);
+        status = state->items.failed ? MS_E_NOMEM : MS_OK;
     }
-    if (status == MS_OK && c->items.count > 0) {
-        qsort(c->items.data, c->items.count, c->items.item_B, by_place);
-        add_waited(c);
+    if (status == MS_OK && state->items.count > 0) {
+        qsort(state->items.data, state->items.count, state->items.item_B, by_place);
+        add_waited(state);
     }
     return status;
 }
 
 ms_status ms_page_put_items(ms_page *page) {
-    collecting_items c = {.page = page};
-    ms_vector_init(&c.boxes, sizeof(ms_gantt_box));
-    ms_vector_init(&c.pairs, sizeof(ms_pass_pair));
-    ms_vector_init(&c.idle, sizeof(ms_idle_piece));
-    ms_vector_init(&c.items, sizeof(page_item));
-    ms_status status = collect(&c);
+    collecting_items state = {.page = page};
+    ms_vector_init(&state.boxes, sizeof(ms_gantt_box));
+    ms_vector_init(&state.pairs, sizeof(ms_pass_pair));
+    ms_vector_init(&state.idle, sizeof(ms_idle_piece));
+    ms_vector_init(&state.items, sizeof(page_item));
+    ms_status status = collect(&state);
     if (status == MS_OK) {
-        put_items(&c);
+        put_items(&state);
     }
-    ms_vector_release(&c.boxes);
-    ms_vector_release(&c.pairs);
-    ms_vector_release(&c.idle);
-    ms_vector_release(&c.items);
+    ms_vector_release(&state.boxes);
+    ms_vector_release(&state.pairs);
+    ms_vector_release(&state.idle);
+    ms_vector_release(&state.items);
     return status;
 }

@@ -1,5 +1,6 @@
-// What lies under the rows of the timeline, on the same time axis.
+// The lanes below the rows of the timeline, on the same time axis: memory, and sent bytes.
 
+// Draw the frame and the title of a lane whose top is at pixel `top`.
 function frame(timeline, pen, top, title) {
   pen.fillStyle = timeline.soft;
   pen.textAlign = "left";
@@ -10,6 +11,7 @@ function frame(timeline, pen, top, title) {
   pen.strokeRect(timeline.left + 0.5, top + 0.5, timeline.plot, timeline.laneHeight);
 }
 
+// Write a number beside a lane, at height y.
 function scaleLabel(timeline, pen, y, text) {
   pen.fillStyle = timeline.soft;
   pen.textAlign = "right";
@@ -17,7 +19,7 @@ function scaleLabel(timeline, pen, y, text) {
   pen.fillText(text, timeline.left - 5, y);
 }
 
-// Memory of the selected row, with the capacity where it is near.
+// The lane with the memory of the selected row, and the capacity if it is near.
 class MemoryLane {
   constructor(memory, capacity) {
     this.memory = memory;
@@ -25,7 +27,7 @@ class MemoryLane {
     this.most = memory.levels.reduce((most, level) => Math.max(most, level), 0);
   }
 
-  // The level of a row at a time, and its place.
+  // Index of the point of a row that holds at a time.
   find(row, time) {
     let low = this.memory.first[row];
     for (let high = this.memory.first[row + 1]; low < high; ) {
@@ -48,7 +50,7 @@ class MemoryLane {
     frame(timeline, pen, top, `memory of ${timeline.rows[row].label} (rank ${timeline.rows[row].rank})` + (memory.isWhole ? "" : ", highest of each stretch"));
     pen.beginPath();
     pen.moveTo(timeline.left, top + timeline.laneHeight);
-    // of the points in one column of pixels the highest and the last are enough
+    // of all points in one column of pixels only the highest and the last are drawn
     let level = 0;
     let k = Math.max(memory.first[row], this.find(row, timeline.view.from));
     const perPixel = (timeline.view.to - timeline.view.from) / timeline.plot;
@@ -88,7 +90,7 @@ class MemoryLane {
   }
 }
 
-// What a GPU sends along each axis, the mean over all, the axes one upon the other.
+// The lane with the rate at which a GPU sends, mean over all GPUs, with the axes stacked.
 class SentLane {
   constructor(sent, end) {
     this.sent = sent;

@@ -1,10 +1,12 @@
+/* Makes the page of a trace (ms_page_write_trace): its data as JSON, in the order in which the
+ * scripts of this folder read it, then the page around it (parts.c). */
 #include "trace/report/html/page.h"
 
 #include <string.h>
 
 /* ---- data ---- */
 
-/* Words of codes in columns. */
+/* Append the names of kinds, categories and axes, whose numbers are in the columns. */
 static void put_words(ms_buffer *json) {
     ms_buffer_puts(json, "\"kinds\":[");
     for (int kind = 0; kind < MS_OP_KIND_COUNT; kind++) {
@@ -22,7 +24,7 @@ static void put_words(ms_buffer *json) {
     ms_buffer_printf(json, "],\"idle_code\":%d,\"codes\":%d,", MS_PAGE_IDLE, MS_PAGE_CODES);
 }
 
-/* What was simulated, each text with its digest. */
+/* Append the input texts of the run, each with its digest. */
 static void put_inputs(const ms_trace *trace, ms_buffer *json) {
     const struct {
         const char *name, *text;
@@ -45,6 +47,7 @@ static void put_inputs(const ms_trace *trace, ms_buffer *json) {
     ms_buffer_puts(json, "],");
 }
 
+/* Append all data but the timeline: names, inputs, summary and tables. */
 static void put_head(const ms_trace *trace, ms_buffer *json) {
     const char *path = trace->path == NULL ? "trace.h5" : trace->path;
     const char *slash = strrchr(path, '/');
@@ -60,7 +63,7 @@ static void put_head(const ms_trace *trace, ms_buffer *json) {
     ms_page_put_tree(json, "tables", trace->tables);
 }
 
-/* To be called when the items have chosen the rows. */
+/* Append the rows of the timeline; called after ms_page_put_items, which may remove rows. */
 static ms_status put_rows(const ms_page *page) {
     const char **labels = ms_shown_rows_label(page->trace, &page->rows, page->arena);
     if (labels == NULL) {
@@ -77,7 +80,8 @@ static ms_status put_rows(const ms_page *page) {
     return MS_OK;
 }
 
-/* The critical path from the run's beginning to its end: pipeline rank and end of each stretch. */
+/* Append the critical path from the start of the run to its end: columns of the pipeline rank and
+ * length of each part, and of the gap before it. The parts are stored from the end on. */
 static void put_path(const ms_page *page) {
     const ms_slack *slack = &page->slack;
     ms_buffer pp = {0};
@@ -113,6 +117,7 @@ static ms_status put_timeline(ms_page *page) {
     return status;
 }
 
+/* Append the data of a page as one JSON object. */
 static ms_status put_data(const ms_trace *trace, ms_gantt_rows rows, ms_arena *arena,
                           ms_buffer *json) {
     ms_page page = {.trace = trace, .arena = arena, .json = json};
@@ -132,6 +137,7 @@ static ms_status put_data(const ms_trace *trace, ms_gantt_rows rows, ms_arena *a
 
 /* ---- the page ---- */
 
+/* The title of a page: the name of the workload. */
 static const char *title_of(const ms_trace *trace) {
     const ms_value *title = ms_value_get(trace->summary, "workload");
     bool is_text = title != NULL && title->type == MS_VALUE_STRING;

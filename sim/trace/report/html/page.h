@@ -1,4 +1,5 @@
-/* What pages are made of: the template, columns of numbers, slack, and the parts of a timeline. */
+/* The pieces of HTML pages: the template, columns of numbers, slack of events, and the timeline of
+ * a trace. A page holds its data as JSON; see page.md. */
 #ifndef MS_REPORT_HTML_PAGE_H
 #define MS_REPORT_HTML_PAGE_H
 
@@ -10,14 +11,14 @@ typedef struct ms_page_text {
     size_t length;
 } ms_page_text;
 
-/* Made by the build of page.html, of page.css, and of the scripts of each sort of page, one behind
- * the other. */
+/* Texts that the build makes: of page.html, of page.css, and of the concatenated scripts of the
+ * pages of traces and of results. */
 extern const ms_page_text MS_PAGE_TEMPLATE;
 extern const ms_page_text MS_PAGE_STYLE;
 extern const ms_page_text MS_PAGE_TRACE_SCRIPT;
 extern const ms_page_text MS_PAGE_RESULTS_SCRIPT;
 
-/* What is put into the template. */
+/* The parts of a page that are put into the template, beside the style. */
 typedef struct ms_page_parts {
     const ms_buffer *json; /* the page's data */
     const ms_page_text *script;
@@ -27,7 +28,7 @@ typedef struct ms_page_parts {
 /* Append a page.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_page_put(const ms_page_parts *parts, ms_buffer *out);
 
-/* Append `"key":value,` of an object. */
+/* Append `"key":value,` to an object: a text, or a tree (NULL: null). */
 void ms_page_put_string(ms_buffer *json, const char *key, const char *text);
 void ms_page_put_tree(ms_buffer *json, const char *key, const ms_value *tree);
 
@@ -40,7 +41,7 @@ void ms_page_put_input(ms_buffer *json, const ms_page_input *input);
  * last.  Source: Protocol Buffers, Encoding, base 128 varints. */
 void ms_varint_put(ms_buffer *out, uint64_t number);
 
-/* The same of a number with a sign: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
+/* Append a number with a sign as ms_varint_put does: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
 void ms_varint_put_signed(ms_buffer *out, int64_t number);
 
 /* Append bytes as base64 with padding.  Source: RFC 4648, section 4. */
@@ -52,30 +53,31 @@ void ms_column_write(const char *name, ms_buffer *column, ms_buffer *json);
 
 /* ---- slack ---- */
 
-/* A stretch of the critical path on one rank. */
+/* A part of the critical path on one rank. */
 typedef struct ms_path_piece {
     int64_t start_ps, end_ps;
     int32_t rank_index;
 } ms_path_piece;
 
+/* Slack of all events, and the critical path. */
 typedef struct ms_slack {
-    const int64_t *slack_ps; /* [events] by how much the event could end later while the run ends at
-                                the same time */
-    const ms_path_piece *pieces; /* [piece_count] from the end of the run to its beginning */
+    const int64_t *slack_ps; /* [events] by how much the event could end later without a later end
+                                of the run, at most */
+    const ms_path_piece *pieces; /* [piece_count] from the end of the run to its start */
     size_t piece_count;
 } ms_slack;
 
-/* Find the critical path and the slack of every event.  What follows an event is what stands behind
- * it on its streams, what it released (`cause`), the message that leaves its rank with its
- * microbatch, and the pass that a message is for.  Other things may wait for it that were held up
- * longer by something else, so slack is an upper limit; on the critical path it is 0.
+/* Find the critical path and the slack of every event. Events that follow an event are the next
+ * ones on its streams, those that it released (`cause`), the message that leaves its rank with its
+ * microbatch, and the pass that uses a message. Other events may also wait for it, of which the
+ * trace holds only the later cause, so that slack is an upper limit; on the critical path it is 0.
  *  trace: with every column.  *slack_out: in `arena`.  Returns MS_OK; MS_E_NOMEM.  O(events log
  * events). */
 ms_status ms_slack_find(const ms_trace *trace, ms_arena *arena, ms_slack *slack_out);
 
 /* ---- the timeline ---- */
 
-/* A trace being made into a page. */
+/* The state of making the page of a trace. */
 typedef struct ms_page {
     const ms_trace *trace;
     ms_shown_rows rows;
@@ -84,39 +86,42 @@ typedef struct ms_page {
     ms_buffer *json; /* the page's data so far */
 } ms_page;
 
-/* Items that a page holds at most; rows are left out, evenly, until they fit. */
+/* Maximum number of items of a page: passes and pieces of idle time, without those inside passes.
+ * Where there are more, every second row is left out until they fit. */
 enum { MS_PAGE_ITEMS_MAX = 400000 };
-/* Up to this number of items, waiting inside passes is among them. */
+/* Maximum number of all items, up to which those inside passes are in the page, too. */
 enum { MS_PAGE_PARTS_MAX = 150000 };
 
-/* Codes of idle items: these and a category of time, or the one behind them for idle time whose
- * cause the trace does not hold. */
+/* Code of an idle item: MS_PAGE_IDLE + ms_time_category, or MS_PAGE_IDLE + MS_TIME_COUNT for idle
+ * time whose cause the trace does not hold. The code of a pass is its ms_op_kind. */
 enum { MS_PAGE_IDLE = 32 };
 /* All codes are below this number. A page stores code + MS_PAGE_CODES * marks of an item as one
  * number. */
 enum { MS_PAGE_CODES = 64 };
 
-/* Append `"items":{...}`: their count, how many each row has, and columns of numbers, by
- * row and start: of all items, of passes (slack, waiting, microbatch, chunk), and of idle time
- * (what it waits for).  May leave rows out of page->rows.  Returns MS_OK; MS_E_NOMEM; MS_E_RANGE as
- * ms_idle_phases_find.  O(events log events). */
+/* Append `"items":{...}`: the number of items, of all and of each row, and columns by row and
+ * start: of all items, of passes only (slack, waiting, microbatch, chunk), and of idle time only
+ * (the event that it waits for).  May remove rows from page->rows.  Returns MS_OK; MS_E_NOMEM;
+ * MS_E_RANGE as ms_idle_phases_find.  O(events log events). */
 ms_status ms_page_put_items(ms_page *page);
 
 /* ---- what lies under it ---- */
 
-/* Points of memory that a page holds at most; above, of each row the highest level of equal
- * stretches of time. */
+/* Maximum number of points of memory of a page. Where there are more, each row has the highest
+ * level in each of some equal bins of time. */
 enum { MS_PAGE_POINTS_MAX = 100000 };
 
-/* Stretches of time in which sent bytes are counted. */
+/* Number of bins of time in which sent bytes are counted. */
 enum { MS_PAGE_BINS = 4096 };
 
-/* Append `"memory":{...}`: points of each row and their columns.  O(points). */
+/* Append `"memory":{...}`: the number of points of each row, and columns of their times and levels.
+ *  O(points). */
 void ms_page_put_memory(const ms_page *page);
 
-/* Append `"sent":{...}`: of each axis that is used what a GPU sends, the mean over all, in each of
- * MS_PAGE_BINS equal stretches of the run, as floats [B/s].  Returns MS_OK; MS_E_NOMEM.  O(events +
- * stretches that they cover). */
+/* Append `"sent":{...}`: for each axis that is used the rate at which a GPU sends, the mean over
+ * all GPUs, in each of MS_PAGE_BINS equal bins of the run, as floats [B/s].  Returns MS_OK;
+ * MS_E_NOMEM.
+ *  O(events + bins that they cover). */
 ms_status ms_page_put_sent(const ms_page *page);
 
 #endif

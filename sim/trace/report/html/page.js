@@ -1,10 +1,12 @@
-// Puts the page together, and makes what can be downloaded.
+// Puts the page of a trace together: its downloads, the section of the timeline with its keys and mouse, and the order of all sections.
 
+// The table /ranks of the trace as CSV.
 function ranksCsv() {
   const names = Object.keys(DATA.tables.ranks);
   return csv([names, ...DATA.tables.ranks.rank.map((rank, i) => names.map((name) => DATA.tables.ranks[name][i]))]);
 }
 
+// The items of the timeline as CSV.
 function timelineCsv({ items, classes }) {
   const rows = [["row", "rank", "kind", "microbatch", "chunk", "start_s", "length_s", "slack_s"]];
   for (let i = 0; i < items.count; i++) {
@@ -15,7 +17,7 @@ function timelineCsv({ items, classes }) {
   return csv(rows);
 }
 
-// Chrome's trace event format, which ui.perfetto.dev opens: what the timeline shows.
+// The items of the timeline in Chrome's trace event format, which ui.perfetto.dev opens.
 function perfetto({ items, classes }) {
   const events = DATA.rows.map((row, r) => ({ ph: "M", pid: r, tid: 0, name: "process_name", args: { name: `${row.label}, rank ${row.rank}` } }));
   for (let i = 0; i < items.count; i++) {
@@ -30,6 +32,7 @@ function perfetto({ items, classes }) {
   return JSON.stringify({ displayTimeUnit: "ms", otherData: { program: "meshsim", version: DATA.program_version, workload: S.workload }, traceEvents: events });
 }
 
+// Fill the section "Make it again": commands, downloads and input files.
 function showAgain(timeline) {
   const files = DATA.inputs.filter(({ name }) => name !== "sources").map(({ name, text, sha256 }) => ({ name: name === "schedule" || name === "placement" ? `${name}.csv` : `${name}.yaml`, text, sha256 }));
   const stem = DATA.trace.replace(/\.(h5|hdf5|hdf)$/, "");
@@ -62,6 +65,7 @@ function showKeys() {
     el("p", { className: "soft" }, "With a mouse: drag to move, drag with Shift held to zoom into what was drawn over, Ctrl and the wheel to zoom, click to select."));
 }
 
+// The lanes below the timeline, those without data left out.
 function lanesOf(timeline) {
   const memory = readMemory(DATA.memory);
   const sent = readSent(DATA.sent);
@@ -69,6 +73,7 @@ function lanesOf(timeline) {
   return sent.length > 0 ? [...lanes, new SentLane(sent, timeline.end)] : lanes;
 }
 
+// A check box for each class of items that the timeline has; items of classes that are switched off are paler.
 function classChoices(timeline) {
   const used = CLASSES.map((one, kind) => [one, kind]).filter(([, kind]) => timeline.classes.includes(kind));
   return el("div", { className: "tools choices", role: "group", "aria-label": "kinds that are shown in full colour" }, ...used.map(([[name, letter, words], kind]) => {
@@ -85,6 +90,7 @@ function classChoices(timeline) {
   }));
 }
 
+// Fill the section of the timeline. Returns the timeline; null for a trace without operations.
 function showTimeline() {
   if (DATA.rows.length === 0 || !DATA.items) {
     put("timeline", el("p", { className: "soft" }, "The trace was written with --trace summary and holds no operations."));
@@ -108,6 +114,7 @@ function showTimeline() {
   return timeline;
 }
 
+// Words about which rows and which times the timeline shows.
 function rowsNote() {
   const simulated = DATA.tables.ranks.rank.length;
   const stages = new Set(DATA.rows.map((row) => row.pp)).size;
@@ -119,8 +126,9 @@ function rowsNote() {
   return `${rows} Where passes are narrower than pixels, colours are as high as their share of the time.${parts}${level}`;
 }
 
-// ---- what the reader does ----
+// ---- keys and mouse ----
 
+// Keys, mouse and search of the timeline.
 class Controls {
   constructor(timeline, parts) {
     this.timeline = timeline;
@@ -146,16 +154,19 @@ class Controls {
     });
   }
 
+  // Position of a mouse event in the canvas [pixels].
   place(event) {
     const box = this.timeline.canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
+  // Do something to the timeline, then describe the selected item.
   act(action) {
     action();
     this.tell();
   }
 
+  // Describe the selected item below the timeline.
   tell() {
     const { timeline } = this;
     this.details.textContent = timeline.item >= 0 ? timeline.describe(timeline.item) : "Select an item to read what it is and what it waits for.";
@@ -171,6 +182,7 @@ class Controls {
     this.timeline.draw();
   }
 
+  // Keys while the timeline has the focus.
   onKey(event) {
     const { timeline } = this;
     const rows = timeline.rows.length;
@@ -187,24 +199,28 @@ class Controls {
     }
   }
 
+  // Select a row, and no item.
   toRow(row) {
     this.timeline.row = row;
     this.timeline.item = -1;
     this.timeline.draw();
   }
 
+  // End the search and select nothing.
   clear() {
     this.search.value = "";
     this.timeline.item = -1;
     this.onSearch();
   }
 
+  // Search again, and show the number of items that were found.
   onSearch() {
     this.timeline.search(this.search.value);
     const { matches, found } = this.timeline;
     this.count.textContent = matches === null ? "" : found.length === 1 ? "1 item" : `${found.length.toLocaleString("en")} items`;
   }
 
+  // Keys in the search field: Enter goes to the next item that was found, Escape ends the search.
   onSearchKey(event) {
     if (event.key === "Enter") {
       this.next(event.shiftKey ? -1 : 1);
@@ -214,6 +230,7 @@ class Controls {
     }
   }
 
+  // The wheel zooms with Ctrl, and moves in time when it scrolls sideways.
   onWheel(event) {
     if (event.ctrlKey || event.metaKey) {
       event.preventDefault();
@@ -224,6 +241,7 @@ class Controls {
     }
   }
 
+  // Begin to drag.
   onDown(event) {
     if (event.button === 0) {
       this.drag = { x: this.place(event)[0], from: this.timeline.view.from, isZoom: event.shiftKey, hasMoved: false };
@@ -231,6 +249,7 @@ class Controls {
     }
   }
 
+  // While dragging, move the view or draw the range that is to be zoomed into; else describe the item below the mouse.
   onMove(event) {
     const [x, y] = this.place(event);
     const { timeline, drag } = this;
@@ -251,6 +270,7 @@ class Controls {
     }
   }
 
+  // End dragging: zoom into the range, or select the item of a click.
   onUp(event) {
     const [x, y] = this.place(event);
     const { timeline, drag } = this;
@@ -269,6 +289,7 @@ class Controls {
     }
   }
 
+  // Show a tooltip for the item or lane at a position.
   hover(x, y) {
     const { timeline } = this;
     const i = timeline.itemAt(x, y);
@@ -283,6 +304,7 @@ class Controls {
 
 // ---- the whole ----
 
+// Draw the timeline, and again when its width or its colours change.
 function watch(timeline) {
   const refresh = () => {
     timeline.readColours();
@@ -295,6 +317,7 @@ function watch(timeline) {
   window.addEventListener("beforeprint", refresh);
 }
 
+// Fill the page of a trace.
 function showPage() {
   addSections([["time", "Where the time goes"], ["timeline", "Timeline"], ["stages", "By pipeline rank"], ["path", "Critical path"], ["communication", "Communication"],
     ["whatif", "What one change would buy"], ["kernels", "Kernels"], ["assumptions", "Assumptions"], ["again", "Make it again"], ["keys", "Keys of the timeline"]]);

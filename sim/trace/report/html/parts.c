@@ -1,4 +1,5 @@
-/* What all pages are made of: pieces of their data, and the template that holds them. */
+/* The pieces that all pages share (page.h): members of their JSON data, and the template into which
+ * style, script and data are put. */
 #include "trace/report/html/page.h"
 
 #include <stdio.h>
@@ -41,7 +42,7 @@ void ms_page_put_input(ms_buffer *json, const ms_page_input *input) {
 
 /* ---- the template ---- */
 
-/* "'sha256-...'", as a Content-Security-Policy names a text. */
+/* Append the hash of a text as a Content-Security-Policy writes it: "'sha256-...'", in base64. */
 static void put_hash(const ms_page_text *text, ms_buffer *out) {
     char hex[MS_SHA256_HEX];
     unsigned char digest[(MS_SHA256_HEX - 1) / 2];
@@ -56,8 +57,8 @@ static void put_hash(const ms_page_text *text, ms_buffer *out) {
     ms_buffer_puts(out, "'");
 }
 
-/* Whether an escape of ms_json_write_string stands for a character that a page shows as it is: ends
- * of lines, tabs, and the U+FFFD of bytes that are no UTF-8. */
+/* Whether an escape of ms_json_write_string is left to the browser, which then shows its character:
+ * ends of lines, tabs, U+FFFD in place of bytes that are not UTF-8, and escapes of one letter. */
 static bool is_shown(const char *escape) {
     static const char *const SHOWN[] = {"\\u0009", "\\u000a", "\\u000d", "\\ufffd"};
     bool is_shown = escape[1] != 'u';
@@ -67,9 +68,9 @@ static bool is_shown(const char *escape) {
     return is_shown;
 }
 
-/* A script of JSON ends at the first "</script": no '<' of its texts stands in the page as such.
- * The escape of an invisible character is escaped once more, so that the page shows the escape
- * (\u202e) and never the character. */
+/* Append JSON to the page. A script ends at the first "</script", so each '<' is written as an
+ * escape. The escape of an invisible character is escaped once more, so that the page shows the
+ * escape (such as \u202e) and never the character. */
 static void put_json(const ms_buffer *json, ms_buffer *out) {
     const char *from = ms_buffer_text(json);
     while (*from != '\0') {
@@ -87,7 +88,8 @@ static void put_json(const ms_buffer *json, ms_buffer *out) {
     }
 }
 
-/* What stands in the template for a part's name; nothing for a name that is no part. */
+/* Append the part of the page for a name between {{ and }} of the template; nothing for other
+ * names.  name: [length]. */
 static void put_part(const char *name, size_t length, const ms_page_parts *parts, ms_buffer *out) {
     static const char *const NAMES[] = {"title", "style_hash", "script_hash",
                                         "style", "script",     "data"};

@@ -1,4 +1,4 @@
-// What every page has: its data, sections, buttons, downloads, and what makes it again.
+// Parts that every page has: its data, sections, buttons, downloads and input files.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
@@ -10,7 +10,7 @@ function addSections(sections) {
   }
 }
 
-// Fill a section; where the data lack what it shows, as those of older and damaged traces may, it says so, and the others stay whole.
+// Fill a section by show(). If it fails, as data of older or damaged traces may lack values, the section says so, and the others are still filled.
 function section(id, show) {
   try {
     return show();
@@ -20,6 +20,7 @@ function section(id, show) {
   }
 }
 
+// Let the browser save a text as a file.
 function save(name, type, text) {
   const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });
   document.body.append(link);
@@ -28,24 +29,26 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+// Rows of cells as CSV.
 function csv(rows) {
   const cell = (value) => (/[",\n]/.test(String(value)) ? `"${String(value).replace(/"/g, '""')}"` : String(value));
   return rows.map((row) => row.map(cell).join(",")).join("\n") + "\n";
 }
 
+// A button.
 function button(text, action, options = {}) {
   const node = el("button", { type: "button", ...options }, text);
   node.addEventListener("click", action);
   return node;
 }
 
-// A file that made the page, to read; of a large one there is only the digest.
+// An input file of the page with its digest and text; a large file has only the digest.
 function inputDetails({ name, text, sha256 }) {
   const shown = text === null ? el("p", { className: "soft" }, "Too large to stand here.") : el("pre", { tabIndex: 0 }, text);
   return el("details", {}, el("summary", {}, name), el("p", { className: "digest soft" }, `sha256 ${sha256}`), shown);
 }
 
-// The page is whole: what hangs on its width and colours follows them, and tests may look.
+// End the page: bars follow its width and colours, and tests find it ready. parts: objects for tests.
 function finish(parts) {
   fitBars();
   new ResizeObserver(fitBars).observe(document.getElementById("main"));

@@ -8,6 +8,7 @@ const SHAPES = [
 const PLOTS = [];
 const CHARACTER = 7.3; // pixels of one in a text, at most
 
+// An SVG element.
 function svg(tag, attributes, ...children) {
   const node = document.createElementNS(document.getElementById("svg").namespaceURI, tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -42,7 +43,7 @@ function ticks(low, high, unit, isLog, most) {
   return all.filter((one, i) => i % every === 0);
 }
 
-// One axis: from numbers to shares of its length. Its ticks are its names, or its marks, or round numbers.
+// One axis, which maps numbers to shares of its length. Its ticks are its names, its marks, or round numbers.
 class Axis {
   constructor({ title, unit, isLog, names, marks, hasZero }, numbers) {
     Object.assign(this, { title, unit, names, marks, isLog: isLog && numbers.every((one) => one > 0) });
@@ -62,10 +63,12 @@ class Axis {
     Object.assign(this, { low, high });
   }
 
+  // Position of a number on the axis, from 0 to 1 at its ends.
   share(number) {
     return this.isLog ? Math.log(number / this.low) / Math.log(this.high / this.low) : (number - this.low) / (this.high - this.low);
   }
 
+  // Ticks as [number, text], at most about `most`.
   ticks(most) {
     const places = this.names ? this.names.map((name, i) => [i, name]) : (this.marks || []).map((one) => [one, tickText(one, this.unit)]);
     const every = Math.max(1, Math.ceil(places.length / most));
@@ -73,7 +76,7 @@ class Axis {
   }
 }
 
-// A picture in a frame; `draw` of its kinds puts what it shows between the axes.
+// A plot in a frame: points and lines, or coloured fields.
 class Plot {
   // options: label, x, y (of Axis), height; points: { x, y, series, words, row }; lines: [series, points]; series: names; onSelect(row).
   constructor(id, options) {
@@ -87,6 +90,7 @@ class Plot {
     new ResizeObserver(() => this.frame.clientWidth !== this.width && this.draw()).observe(this.frame);
   }
 
+  // Show other options: points, lines and axes.
   set(options) {
     Object.assign(this, { lines: [], series: [], fields: null, bands: [] }, options);
     this.point = -1;
@@ -94,10 +98,12 @@ class Plot {
     this.draw();
   }
 
+  // Words about the keys of the plot.
   help() {
     return this.fields || this.points.length === 0 ? "" : "Arrow keys go from point to point" + (this.onSelect ? ", Enter or a click selects one." : ".");
   }
 
+  // Draw the plot again, in the width of its frame.
   draw() {
     this.width = this.frame.clientWidth;
     if (this.width === 0) {
@@ -143,6 +149,7 @@ class Plot {
     return this.area.bottom - this.yAxis.share(y) * (this.area.bottom - this.area.top);
   }
 
+  // Draw both axes with ticks and titles.
   drawAxes(node) {
     const { left, top, right, bottom } = this.area;
     for (const [x, text] of this.xAxis.ticks(Math.max(2, Math.floor((right - left) / (this.xAxis.names ? 110 : 84))))) {
@@ -167,6 +174,7 @@ class Plot {
     }
   }
 
+  // Draw lines, then points with their shapes and colours; a click selects a point.
   drawPoints(node) {
     for (const [series, points] of this.lines) {
       const path = points.map((point, i) => `${i === 0 ? "M" : "L"}${this.px(point.x).toFixed(1)},${this.py(point.y).toFixed(1)}`).join("");
@@ -200,6 +208,7 @@ class Plot {
     }
   }
 
+  // Arrow keys go to the next point by x, then y; Enter selects it.
   onKey(event) {
     const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
     if (by !== undefined && !this.fields && this.points.length > 0) {
@@ -212,6 +221,7 @@ class Plot {
     }
   }
 
+  // Go to a point and describe it; isChosen: select its row, too.
   go(i, isChosen) {
     this.point = i;
     this.details.textContent = this.points[i].words;
@@ -222,7 +232,7 @@ class Plot {
   }
 }
 
-// What the series of a picture are: their colours and shapes in words.
+// Legend of the series of a plot: shape, colour and name of each.
 function seriesLegend(names) {
   return el("ul", { className: "legend" }, ...names.map((name, series) => {
     const mark = svg("svg", { class: "key", width: 16, height: 16, "aria-hidden": "true" },

@@ -1,6 +1,7 @@
-/* Pages of what studies and comparisons found. */
+/* Makes the page of the results of a study or a comparison (ms_page_write_results). */
 #include "trace/report/html/page.h"
 
+/* Append the data of the page as one JSON object. */
 static void put_data(const ms_page_results *results, ms_buffer *json) {
     ms_buffer_puts(json, "{");
     ms_page_put_string(json, "page", results->kind);

@@ -1,5 +1,6 @@
 // Puts the page of a search, a sweep, a comparison or a validation together.
 
+// Fill the section "Make it again": command, downloads and input files.
 function showAgain() {
   put("again", el("p", {}, `Made by meshsim ${DATA.program_version}. `, DATA.inputs.length > 0 ? "With the files below, and those that they name, the same version gives the same figures:" : `The same version gives the same figures${DATA.page === "compare" ? " of the same traces" : ""}:`),
     el("pre", { id: "command", tabIndex: 0 }, DATA.command),
@@ -8,6 +9,7 @@ function showAgain() {
     ...DATA.inputs.map(inputDetails));
 }
 
+// Draw all plots, and again when the colours change.
 function watchPlots() {
   const redraw = () => PLOTS.forEach((plot) => plot.draw());
   redraw(); // what was made before it stood on the page had no width
@@ -15,6 +17,7 @@ function watchPlots() {
   matchMedia("print").addEventListener("change", redraw);
 }
 
+// Fill the page by its kind.
 function showResultsPage() {
   ({ search: showSearch, sweep: showSweep, compare: showCompare, validate: showValidate })[DATA.page]();
   section("again", showAgain);

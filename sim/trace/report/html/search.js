@@ -7,14 +7,17 @@ const QUANTITIES = [
   ["training_days", "days of training", "", true], ["training_cost", "USD of the training", "", true], ["training_energy_MWh", "MWh of the training", "", true],
 ];
 
+// Whether a value is a number: null stands for unknown ones.
 function isNumber(value) {
   return typeof value === "number";
 }
 
+// The quantities that some row has.
 function quantitiesOf(rows) {
   return QUANTITIES.filter(([key]) => rows.some((row) => isNumber(row[key])) && (key !== "gpus" || new Set(rows.map((row) => row.gpus)).size > 1));
 }
 
+// A candidate in words.
 function candidateWords(row) {
   const mesh = row.order.map((axis) => `${axis} ${row.mesh[axis]}`).join(" x ");
   return `${mesh}, ${row.schedule}${row.v > 1 ? ` v ${row.v}` : ""}, micro ${row.micro_batch}, recompute ${row.recompute}, zero ${row.zero}`;
@@ -25,11 +28,13 @@ function shellWord(word) {
   return /^[\w+=./:,%@-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`;
 }
 
+// The command line that runs a candidate by itself.
 function commandOf(row) {
   const sets = Object.entries(row.settings).map(([key, value]) => `--set ${shellWord(`${key}=${value}`)}`);
   return ["meshsim run " + shellWord(DATA.subject), ...sets].join(" \\\n  ");
 }
 
+// Add title, best candidate and its tiles.
 function showSearchHead(result) {
   const best = result.results[0];
   const of = "/result/results/0";
@@ -54,16 +59,18 @@ function showSearchHead(result) {
     el("p", { className: "soft" }, "By itself:"), el("pre", { id: "best-command", tabIndex: 0 }, commandOf(best)));
 }
 
-// All candidates that the page has, in their order: the best ones, others that were simulated, and those that were estimated. `of` is the place of a row in the data.
+// All candidates of the page in order: the best, others that were simulated, then those that were only estimated. `of` is the path of a row in the data.
 function searchRows(result) {
   const listed = (list, of) => list.map((row, i) => ({ ...row, of: `${of}/${i}` }));
   return [...listed(result.results, "/result/results"), ...listed(result.rest.results, "/result/rest/results")].map((row, at) => ({ ...row, at }));
 }
 
+// Whether a candidate was simulated, not only estimated.
 function isSimulated(row) {
   return isNumber(row.step_time_s);
 }
 
+// Columns of the grid of candidates: only keys that vary and shares that are not 0.
 function searchColumns(result, rows) {
   const of = (row) => row.of;
   const isUsed = (key) => rows.some((row) => isSimulated(row) && row.time_share[key] > 0);
@@ -92,7 +99,7 @@ function searchColumns(result, rows) {
   ];
 }
 
-// Of points those that none is better than in both; a sign is 1 where less is better, else -1.
+// The Pareto front of points: those than which no other one is better in both x and y. A sign is 1 where less is better, else -1.
 function frontier(points, xSign, ySign) {
   const order = [...points].sort((a, b) => xSign * (a.x - b.x) || ySign * (a.y - b.y));
   let least = Infinity;
@@ -103,6 +110,7 @@ function frontier(points, xSign, ySign) {
   });
 }
 
+// Options of the plot of candidates by two quantities, with their Pareto front as a line.
 function candidatePlot(rows, x, y, onSelect) {
   const of = (key) => QUANTITIES.find((one) => one[0] === key);
   const [xOf, yOf] = [of(x), of(y)];
@@ -114,6 +122,7 @@ function candidatePlot(rows, x, y, onSelect) {
   return { label: `candidates by ${xOf[1]} and ${yOf[1]}`, x: { title: xOf[1], unit: xOf[2] }, y: { title: yOf[1], unit: yOf[2] }, points, lines: front.length > 1 ? [[1, front]] : [], onSelect };
 }
 
+// Fill the section with the plot, and choices of its two quantities.
 function showCandidates(rows, grid) {
   const quantities = quantitiesOf(rows);
   let [x, y] = [quantities[0][0], (quantities[1] || quantities[0])[0]];
@@ -130,7 +139,7 @@ function showCandidates(rows, grid) {
     })), seriesLegend(["beaten in both", "beaten by none in both"]), plot.node);
 }
 
-// Which rows a table shows: [value, words, which].
+// Scopes of the grid: [value, words, whether a row is shown]; a scope that shows no more rows than the one before is left out.
 function searchScopes(result, rows) {
   const count = (list) => list.length.toLocaleString("en");
   const [best, simulated] = [result.results, rows.filter(isSimulated)];
@@ -141,6 +150,7 @@ function searchScopes(result, rows) {
   ].filter(([, , is], i, all) => i === 0 || rows.filter(is).length > rows.filter(all[i - 1][2]).length);
 }
 
+// Words about how many candidates were simulated, estimated and listed.
 function scopeWords(result, rows) {
   const { simulated } = result.counts;
   const { estimated } = result.rest;
@@ -154,6 +164,7 @@ function scopeWords(result, rows) {
     + (left > 0 ? ` Listed are the ${(rows.length - listed).toLocaleString("en")} and ${listed.toLocaleString("en")} best of both; ${left.toLocaleString("en")} are not.` : "");
 }
 
+// Fill the sections of the grid and of the bars; a selected candidate is shown beside the best.
 function showResults(result) {
   const rows = searchRows(result);
   const details = el("div", { id: "selected", "aria-live": "polite" });
@@ -181,6 +192,7 @@ const COUNTS = [
   ["of_other_shards", "other", "simulated by other shards"],
 ];
 
+// Fill the section with the numbers of candidates by outcome.
 function showCounts(result) {
   const used = COUNTS.filter(([key]) => result.counts[key] > 0);
   const all = Math.max(result.counts.enumerated, 1);
@@ -191,6 +203,7 @@ function showCounts(result) {
     ...(result.untried_schedules ? [el("p", { className: "soft", id: "untried" }, `Schedules left out: ${result.untried_schedules}. '--usual --vary schedule.kind=...' tries them.`)] : []));
 }
 
+// Fill a section with the reasons of refusals or failures; drop it if there are none.
 function showReasons(id, list, key, words) {
   if (list.length === 0) {
     drop(id);
@@ -200,6 +213,7 @@ function showReasons(id, list, key, words) {
   put(id, el("p", { className: "soft" }, words), table("reasons, the most frequent first", [["reason", "text"], ["candidates", "number"], ["one of them", "text secondary"]], rows, { tall: true, full: true }));
 }
 
+// Fill the page of a search.
 function showSearch() {
   const { result } = DATA;
   addSections([["results", "The best ones"], ["candidates", "Where candidates lie"], ["time", "Where the time goes"], ["counts", "What was looked at"], ["whatif", "What one change would buy the best one"],

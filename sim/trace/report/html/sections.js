@@ -1,15 +1,16 @@
-// The sections of a page.
+// The sections of the page of a trace, beside the timeline.
 
 const S = DATA.summary;
 
 // ---- the head ----
 
+// The mesh in words.
 function meshWords() {
   const sizes = S.order.filter((axis) => S.mesh[axis] > 1).map((axis) => `${axis} ${S.mesh[axis]}`);
   return `${sizes.join(" x ") || "no parallelism"} = ${S.gpus.toLocaleString("en")} GPUs`;
 }
 
-// What takes most of the step besides computing, in words.
+// Words about the share of computation and the largest losses of a step.
 function verdict() {
   const losses = [["the pipeline bubble", S.bubble_fraction, "/summary/bubble_fraction"]];
   for (const axis of ["tp", "cp", "ep", "pp", "dp"]) {
@@ -28,6 +29,7 @@ function verdict() {
   return node;
 }
 
+// Fill the head: title, verdict and tiles, and notes if the job does not fit or its folding is inexact.
 function showHead() {
   const memory = S.memory;
   const steps = S.steps > 1 ? [`mean of ${S.steps - 1} after the first`] : [figure("/summary/global_batch", "count"), " sequences, ", figure("/summary/num_microbatches", "count"), S.num_microbatches === 1 ? " microbatch" : " microbatches"];
@@ -67,6 +69,7 @@ function showHead() {
 
 // ---- where the time goes ----
 
+// Fill the section with the shares of the step by category.
 function showTime() {
   const used = SHARES.filter(([key]) => S.time_share[key] > 0);
   const rows = used.map(([key, name, words, meaning]) => [
@@ -89,7 +92,7 @@ function showTime() {
 
 // ---- by pipeline rank ----
 
-// A row of /ranks for each pipeline rank: the one that the timeline shows, or that stands for most.
+// For each pipeline rank [pp, row of /ranks]: the rank that the timeline shows, or that stands for most ranks.
 function stageRows() {
   const ranks = DATA.tables.ranks;
   const rows = new Map();
@@ -104,7 +107,7 @@ function stageRows() {
   return [...rows.entries()].sort((a, b) => a[0] - b[0]);
 }
 
-// Of each pipeline rank its time on the critical path, and the median slack of its passes.
+// For each pipeline rank its time on the critical path, and the median slack of its passes [s].
 function pathOfStages(timeline) {
   const stages = new Map();
   const of = (pp) => stages.get(pp) || stages.set(pp, { path: 0, slack: [] }).get(pp);
@@ -123,6 +126,7 @@ function pathOfStages(timeline) {
   return stages;
 }
 
+// Fill the section with time, memory, path and slack of each pipeline rank.
 function showStages(timeline) {
   const ranks = DATA.tables.ranks;
   if (!ranks) {
@@ -157,6 +161,7 @@ function showStages(timeline) {
   );
 }
 
+// The memory of each pipeline rank by use, in numbers.
 function memoryTable(ranks, used) {
   const rows = stageRows().map(([pp, i]) => [`pp ${pp}`, ...used.map(([key]) => figure(`/tables/ranks/${key}/${i}`, "bytes")), figure(`/tables/ranks/peak_B/${i}`, "bytes")]);
   const columns = [["stage"], ...used.map(([, name, words]) => [words, "number"]), ["peak", "number"]];
@@ -169,6 +174,7 @@ const PATH_PARTS = [
   ["compute", "compute"], ["optimizer", "optimizer"], ["imbalance", "imbalance"], ["tp", "tp"], ["cp", "cp"], ["ep", "ep"], ["pp", "pp"], ["dp", "dp"], ["other", "other"],
 ];
 
+// Fill the section with the time on the critical path by category, and the causes of idle time.
 function showPath(timeline) {
   const used = PATH_PARTS.filter(([key]) => S.critical_path[key] > 0);
   const parts = used.map(([key, name]) => [S.critical_path[key] / S.step_time_s, name, `${key} ${format(S.critical_path[key], "time")}`, `${key} ${((100 * S.critical_path[key]) / S.step_time_s).toFixed(1)} %`]);
@@ -179,7 +185,7 @@ function showPath(timeline) {
     el("div", { className: "sides" }, table("what is on it", [["what"], ["time", "number"], ["share", "number"]], [...rows, sum]), timeline ? causes(timeline) : null));
 }
 
-// What idle time waits for, mean over the rows of the timeline.
+// A table of idle time between passes by category and awaited operation, mean over the rows of the timeline.
 function causes(timeline) {
   const { items } = timeline;
   const sums = new Map();
@@ -201,6 +207,7 @@ function causes(timeline) {
 
 // ---- communication ----
 
+// Fill the section with communication by axis, tier, link and collective.
 function showCommunication() {
   const axes = Object.keys(S.comm).filter((axis) => S.comm[axis].busy_s > 0);
   if (axes.length === 0) {
@@ -223,6 +230,7 @@ function showCommunication() {
   }
 }
 
+// A table of the platform's tiers and their load.
 function tiersTable() {
   const tiers = DATA.tables.tiers;
   const rows = tiers.name.map((name, i) => {
@@ -233,6 +241,7 @@ function tiersTable() {
   return table("tiers, innermost first: a link of each, and how busy the busiest is", [["tier"], ["bandwidth", "number"], ["reached", "number secondary"], ["latency", "number"], ["links", "number secondary"], ["carried", "number"], ["busy", "number"], ["peak", "number"]], rows);
 }
 
+// A table of the three busiest links of each tier.
 function linksTable() {
   const { links, tiers } = DATA.tables;
   if (!links || links.name.length === 0) {
@@ -247,6 +256,7 @@ function linksTable() {
 
 // ---- what-ifs, kernels ----
 
+// Fill the section of the what-ifs, if the trace has them.
 function showWhatif() {
   const rows = DATA.tables.whatif;
   if (!rows || rows.length === 0) {
@@ -256,6 +266,7 @@ function showWhatif() {
   put("whatif", whatifTable(rows, "/tables/whatif"));
 }
 
+// Fill the section with the kernels by their time in a step.
 function showKernels() {
   const order = S.kernels.map((row, i) => i).sort((a, b) => S.kernels[b].count * S.kernels[b].time_s - S.kernels[a].count * S.kernels[a].time_s);
   if (order.length === 0) {

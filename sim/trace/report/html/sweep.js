@@ -23,6 +23,7 @@ function placesOf(values) {
   return isOne && numbers.every((one, i) => i === 0 || one > numbers[i - 1]) ? { numbers, unit: parts[0][2] } : null;
 }
 
+// The state of the picture of a sweep: quantity, kind, and the axes that it shows.
 class SweepView {
   constructor(result) {
     this.rows = result.rows.map((row, i) => ({ ...row, at: i }));
@@ -36,6 +37,7 @@ class SweepView {
     this.fixed = this.axes.map(() => 0);
   }
 
+  // A point in words: its value on each axis.
   words(row) {
     return this.axes.map((axis) => axis.values[axis.of(row)]).join(", ");
   }
@@ -45,17 +47,20 @@ class SweepView {
     return this.rows.filter((row) => isNumber(row[this.quantity]) && this.axes.every((axis, a) => a === this.x || a === this.other || axis.of(row) === this.fixed[a]));
   }
 
+  // Options of the plot for this state.
   options() {
     const [, words, unit] = this.quantities.find(([key]) => key === this.quantity);
     return this.kind === "heat" && this.other >= 0 ? this.heat(words, unit) : this.curves(words, unit);
   }
 
+  // Options of coloured fields over two axes.
   heat(words, unit) {
     const [x, y] = [this.axes[this.x], this.axes[this.other]];
     const points = this.plane().map((row) => ({ x: x.of(row), y: y.of(row), value: row[this.quantity], isFaint: row.fits === false, words: `${this.words(row)}: ${format(row[this.quantity], unit)}${row.fits === false ? ", does not fit in memory" : ""}` }));
     return { label: `${words} by ${x.words} and ${y.words}`, fields: true, unit, points, x: { title: x.words, names: x.values }, y: { title: y.words, names: y.values }, height: 110 + 44 * y.values.length };
   }
 
+  // Options of curves over one axis, with a line for each value of another axis.
   curves(words, unit) {
     const [x, other] = [this.axes[this.x], this.other >= 0 ? this.axes[this.other] : null];
     const points = this.plane().map((row) => ({ x: x.places ? x.places.numbers[x.of(row)] : x.of(row), y: row[this.quantity], series: other ? other.of(row) : 0, row, isFaint: row.fits === false,
@@ -68,6 +73,7 @@ class SweepView {
   }
 }
 
+// Fill the section with the plot and the choices of its state.
 function showPicture(view) {
   const holder = el("div", {});
   const tools = el("div", { className: "tools" });
@@ -103,6 +109,7 @@ function showPicture(view) {
   draw();
 }
 
+// Fill the sections with the grid of points and with the bars of the fastest.
 function showPoints(view) {
   const of = (row) => `/result/rows/${row.at}`;
   const kept = view.rows.filter((row) => isNumber(row.step_time_s));
@@ -117,6 +124,7 @@ function showPoints(view) {
   put("time", stacks(kept.length > 10 ? "the ten fastest; bars as long as their steps" : "the fastest first; bars as long as their steps", best.map((row) => [view.words(row), row.step_time_s, row.time_share, figure(`${of(row)}/step_time_s`, "time")])));
 }
 
+// Add title, shortest and longest step, and counts.
 function showSweepHead(view, result) {
   const kept = view.rows.filter((row) => isNumber(row.step_time_s));
   const best = [...kept].sort((a, b) => a.step_time_s - b.step_time_s)[0];
@@ -131,6 +139,7 @@ function showSweepHead(view, result) {
   put("head", el("ul", { className: "tiles" }, ...counts.map((key) => tile(key === "stored" ? "known already" : key, figure(`/result/counts/${key}`, "count"), []))));
 }
 
+// Fill the page of a sweep.
 function showSweep() {
   const { result } = DATA;
   addSections([["picture", "Picture"], ["points", "Points"], ["time", "Where the time goes"], ["left", "Left out"], ["again", "Make it again"]]);

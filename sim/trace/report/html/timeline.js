@@ -2,7 +2,7 @@
 
 const PS = 1e12;
 
-// Kinds of items of the timeline: [colour, letter, words]. The first six are the kinds of computations.
+// Classes of items, which have one colour each: [colour, letter, words]. The first six are the kinds of computations.
 const CLASSES = [
   ["forward", "F", "forward"], ["input-grad", "I", "input gradient"], ["weight-grad", "W", "weight gradient"], ["backward", "B", "backward"],
   ["recompute", "R", "recomputation"], ["optimizer", "O", "optimizer"], ["wait", "", "exposed communication"],
@@ -11,6 +11,7 @@ const CLASSES = [
 ];
 const WAIT = 6, FOREIGN_WAIT = 7, BUBBLE = 8, STEADY = 9, IMBALANCE = 10, HOST = 11, UNKNOWN = 12;
 
+// Class of an item, as an index of CLASSES, by its code and marks.
 function classOf(code, marks) {
   if (code < DATA.idle_code) {
     return Math.min(code, WAIT);
@@ -28,13 +29,14 @@ function classOf(code, marks) {
   return category === "imbalance" ? IMBALANCE : HOST;
 }
 
-// Colours of CLASSES as [r, g, b], and paler ones for what is not looked for.
+// Colours of CLASSES as [r, g, b], and paler ones for items that are switched off or not found.
 function classColours() {
   const paper = rgb(colour("paper"));
   const full = CLASSES.map(([name]) => (name === "wait-foreign" ? mix(rgb(colour("wait")), paper, 0.45) : rgb(colour(name))));
   return { full, pale: full.map((one) => mix(one, paper, 0.22)), paper };
 }
 
+// The canvas of the timeline: its view (a range of time), what it draws, the selected item and the search.
 class Timeline {
   constructor(canvas, items, path) {
     this.canvas = canvas;
@@ -67,6 +69,7 @@ class Timeline {
     this.readColours();
   }
 
+  // Read the colours of the page, which depend on its colour scheme.
   readColours() {
     this.colours = classColours();
     this.ink = colour("ink");
@@ -98,15 +101,17 @@ class Timeline {
     this.scale = scale;
   }
 
+  // Horizontal pixel of a time.
   x(time) {
     return this.left + ((time - this.view.from) / (this.view.to - this.view.from)) * this.plot;
   }
 
+  // Time at a horizontal pixel.
   timeAt(x) {
     return this.view.from + ((x - this.left) / this.plot) * (this.view.to - this.view.from);
   }
 
-  // Place in a list of items of the first one that may reach into the view, and behind the last.
+  // Indices in a list of items, sorted by start, of the first one that may reach into the times from .. to, and behind the last.
   range(list, from, to) {
     const search = (time) => {
       let low = 0;
@@ -123,10 +128,12 @@ class Timeline {
     return [Math.max(0, search(from) - 2), search(to)]; // two passes of a rank may run together
   }
 
+  // Whether an item is drawn in full colour: its class is on, and the search, if any, has found it.
   isLit(i) {
     return this.isOn[this.classes[i]] && (this.matches === null || this.matches[i] === 1);
   }
 
+  // Draw all again.
   draw() {
     const begin = performance.now();
     this.layout();
@@ -146,6 +153,7 @@ class Timeline {
     this.redraws.push(performance.now() - begin);
   }
 
+  // Draw the items of all rows; where those in view are narrower than 3 pixels on average, their shares.
   drawRows(pen) {
     for (let r = 0; r < this.rows.length; r++) {
       const [first, end] = this.range(this.tops[r], this.view.from, this.view.to);
@@ -180,6 +188,7 @@ class Timeline {
     this.paintShares(pen, r, shares, columns, height);
   }
 
+  // Paint the columns of a row: classes from the top down, those in full colour first. shares: [columns][2 * classes].
   paintShares(pen, r, shares, columns, height) {
     const kinds = 2 * CLASSES.length;
     const image = new ImageData(columns, height);
@@ -203,7 +212,7 @@ class Timeline {
     pen.putImageData(image, Math.round(this.left * this.scale), Math.round((this.top + r * this.rowHeight) * this.scale));
   }
 
-  // Where an item is drawn: [x, y, width, height].
+  // Rectangle of an item of row r: [x, y, width, height].
   box(r, i) {
     const from = Math.max(this.left, this.x(this.items.start[i]));
     const to = Math.min(this.left + this.plot, this.x(this.items.end[i]));
@@ -219,6 +228,7 @@ class Timeline {
     return [from, y, to - from, height];
   }
 
+  // Draw the items list[first .. end) of row r, with their names where there is room.
   drawItems(pen, r, list, first, end) {
     for (let k = first; k < end; k++) {
       const i = list[k];
@@ -239,6 +249,7 @@ class Timeline {
     }
   }
 
+  // Write letter and microbatch of a pass into its box, in black or white.
   writeName(pen, i, shade, [x, y, width, height]) {
     const letter = CLASSES[this.classes[i]][1];
     const name = this.items.mb[i] >= 0 ? letter + this.items.mb[i] : letter;
@@ -251,6 +262,7 @@ class Timeline {
     }
   }
 
+  // Draw the critical path as a line through the rows.
   drawPath(pen) {
     pen.strokeStyle = this.mark;
     pen.lineWidth = 2;
@@ -275,6 +287,7 @@ class Timeline {
     pen.stroke();
   }
 
+  // Write the labels of the rows, of low rows only some; the selected row is marked.
   drawLabels(pen) {
     pen.fillStyle = this.ink;
     pen.textAlign = "right";
@@ -294,6 +307,7 @@ class Timeline {
     pen.fillRect(this.left - 5, this.top + this.row * this.rowHeight, 3, Math.max(3, this.rowHeight - 1));
   }
 
+  // Draw the time axis.
   drawAxis(pen) {
     const range = (this.view.to - this.view.from) / PS;
     const [name, factor] = SCALES.time.find((one) => range >= one[1] * 0.2) || SCALES.time[3];
@@ -319,6 +333,7 @@ class Timeline {
     pen.fillText(name, this.left + this.plot, this.bottom + 7);
   }
 
+  // Draw a frame around the selected item.
   drawSelected(pen) {
     if (this.item < 0) {
       return;
@@ -333,6 +348,7 @@ class Timeline {
 
   // ---- moving ----
 
+  // Show a range of time, moved into the run and at least 0.1 microseconds long.
   show(from, to) {
     const least = Math.min(1e5, this.end); // 0.1 microseconds
     const length = Math.min(this.end, Math.max(least, to - from));
@@ -341,18 +357,20 @@ class Timeline {
     this.draw();
   }
 
+  // Zoom by a factor around a time, or around the middle of the view.
   zoom(factor, around) {
     const { from, to } = this.view;
     const middle = around === undefined ? (from + to) / 2 : around;
     this.show(middle - (middle - from) / factor, middle + (to - middle) / factor);
   }
 
+  // Move the view by a share of its length.
   pan(share) {
     const length = this.view.to - this.view.from;
     this.show(this.view.from + share * length, this.view.to + share * length);
   }
 
-  // The narrowest item at a place; -1: none.
+  // The item at a position, one inside a pass before the pass; -1: none.
   itemAt(x, y) {
     const r = Math.floor((y - this.top) / this.rowHeight);
     if (r < 0 || r >= this.rows.length || x < this.left) {
@@ -388,7 +406,7 @@ class Timeline {
     }
   }
 
-  // The item behind or before the selected one on its row.
+  // Select the next (by: 1) or previous (-1) item of the row.
   step(by) {
     const list = this.tops[this.row];
     if (!list || list.length === 0) {
@@ -405,6 +423,7 @@ class Timeline {
 
   // ---- searching ----
 
+  // Find the items that match a text (readQuery), and draw them in full colour.
   search(text) {
     const test = readQuery(text, this);
     this.found = [];
@@ -422,7 +441,7 @@ class Timeline {
     this.draw();
   }
 
-  // The next one that was found, by time.
+  // Select the next (by: 1) or previous (-1) item that was found, by time.
   next(by) {
     if (this.found.length > 0) {
       const place = this.found.indexOf(this.item);
@@ -431,6 +450,7 @@ class Timeline {
     }
   }
 
+  // An item in words.
   describe(i) {
     const items = this.items;
     const row = this.rows[items.row[i]];
@@ -450,7 +470,7 @@ class Timeline {
   }
 }
 
-// A test of items by the words of a search, which all have to hold; null for no words.
+// A function that tests an item by the words of a search, all of which have to hold; null for no words.
 function readQuery(text, timeline) {
   const { items, rows, classes } = timeline;
   const words = text.toLowerCase().replace(/\b(mb|pp|rank|chunk)\s*[:=]?\s+(?=\d)/g, "$1").split(/\s+/).filter((word) => word !== "");

@@ -1,9 +1,11 @@
 // The page of a validation: predicted against measured.
 
+// A share in percent with its sign.
 function signed(share) {
   return `${share > 0 ? "+" : ""}${(100 * share).toFixed(1)} %`;
 }
 
+// A table of errors by group.  key: of the groups in the result; null if there are none.
 function groupTable(caption, key, groups) {
   const names = Object.keys(groups || {});
   if (names.length === 0) {
@@ -18,6 +20,7 @@ function groupTable(caption, key, groups) {
   }), { full: true });
 }
 
+// Fill the section with the errors by group.
 function showGroups(result) {
   put("groups", el("p", { className: "soft" }, "error: predicted / measured - 1; mean of its size, bias: mean with its sign. Bars: blue where predictions are too short, orange where too long."));
   for (const node of [groupTable("step time by group", "groups", result.groups), groupTable("outside the score", "apart", result.apart), groupTable("memory by group", "memory_groups", result.memory_groups), groupTable("collectives by size", "collective_sizes", result.collective_sizes)]) {
@@ -27,6 +30,7 @@ function showGroups(result) {
   }
 }
 
+// Fill the section with predicted over measured step times.
 function showScatter(result, rows) {
   const groups = Object.keys(result.groups);
   const points = rows.filter((row) => isNumber(row.error)).map((row) => ({ x: row.measured_s, y: row.predicted_s, series: Math.max(0, groups.indexOf(row.group)), row,
@@ -36,6 +40,7 @@ function showScatter(result, rows) {
   put("scatter", el("p", { className: "soft" }, "Line: predicted as measured; broken lines: 10 % beside it."), seriesLegend(groups), plot.node);
 }
 
+// Columns of a grid of predicted and measured times.  list: key of the rows in the result.
 function errorColumns(list, hasGroup) {
   const of = (row) => `/result/${list}/${row.at}`;
   return [
@@ -47,6 +52,7 @@ function errorColumns(list, hasGroup) {
   ];
 }
 
+// Fill the sections with the grid of all rows and the bars of the largest errors.
 function showRows(result, rows) {
   const of = (row) => `/result/rows/${row.at}`;
   const marks = (row) => [row.fits ? "" : "does not fit as simulated", row.suspect ? "source contradicts itself" : "", row.recompute_stated ? "" : "recomputation not stated", row.unseen ? "unseen" : "fitted"].filter((word) => word).join(", ");
@@ -58,6 +64,7 @@ function showRows(result, rows) {
   put("worst", stacks("the ten largest errors, and where their predicted time goes; bars as long as predicted is to measured", worst.map((row) => [row.id, 1 + row.error, row.time_share, figure(`${of(row)}/error`, "share")]), "error"));
 }
 
+// Fill the section with grids of the comparisons that are not step times of the score.
 function showBeside(result) {
   const lists = [["apart_rows", "step times outside the score"], ["layers", "layers"], ["phases", "phases of steps"], ["collectives", "collectives"], ["memory", "memory"]].filter(([key]) => (result[key] || []).length > 0);
   if (lists.length === 0) {
@@ -74,6 +81,7 @@ function showBeside(result) {
   }
 }
 
+// Fill the section with the gain of each mechanism.
 function showAblation(result) {
   if (!result.ablation) {
     drop("ablation");
@@ -84,6 +92,7 @@ function showAblation(result) {
     result.ablation.map((row, i) => [row.mechanism, figure(of(i, "moved"), "count"), figure(of(i, "mean_of_groups"), "share"), figure(of(i, "gain"), "share"), figure(of(i, "unseen_gain"), "share")])));
 }
 
+// Fill the section with the cases that were skipped.
 function showSkipped(result) {
   const rows = [...result.skipped, ...result.skipped_apart];
   if (rows.length === 0) {
@@ -93,6 +102,7 @@ function showSkipped(result) {
   put("skipped", table("cases that no rule makes a job of", [["case"], ["reason", "text"]], rows.map((row) => [row.id, row.reason]), { tall: true, full: true }));
 }
 
+// Add title, verdict and tiles.
 function showValidateHead(result, rows) {
   const scored = rows.filter((row) => isNumber(row.error));
   const near = scored.filter((row) => Math.abs(row.error) <= 0.1).length;
@@ -106,6 +116,7 @@ function showValidateHead(result, rows) {
       isNumber(result.mean_of_groups_recompute_stated) ? tile("where recomputation is stated", figure("/result/mean_of_groups_recompute_stated", "share"), []) : "", tile("skipped", String(result.skipped.length), [])));
 }
 
+// Fill the page of a validation.
 function showValidate() {
   const { result } = DATA;
   const rows = result.rows.map((row, i) => ({ ...row, at: i }));
