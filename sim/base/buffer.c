@@ -81,7 +81,7 @@ const char *ms_buffer_text(const ms_buffer *buffer) {
     return buffer->data == NULL ? "" : buffer->data;
 }
 
-void ms_buffer_end_part(ms_buffer *part, ms_buffer *whole) {
+void ms_buffer_release_part(ms_buffer *part, ms_buffer *whole) {
     whole->failed = whole->failed || part->failed;
     ms_buffer_release(part);
 }

@@ -37,7 +37,7 @@ void ms_buffer_printf(ms_buffer *buffer, const char *format, ...)
 const char *ms_buffer_text(const ms_buffer *buffer);
 /** Release the buffer `part`, whose text has been appended to `whole`. If `part` has failed,
  * `whole` fails too. */
-void ms_buffer_end_part(ms_buffer *part, ms_buffer *whole);
+void ms_buffer_release_part(ms_buffer *part, ms_buffer *whole);
 /** Copy the text to an arena and release the buffer.  Returns the copy; NULL where memory ran out,
  * now or while the buffer was written. The arena's `has_failed` is then set. */
 const char *ms_buffer_keep(ms_buffer *buffer, ms_arena *arena);

@@ -75,7 +75,7 @@ static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer_init(&line);
     ms_buffer_add(&line, fault, strcspn(fault, "\n"));
     ms_terminal_write_text(reason, ms_buffer_text(&line));
-    ms_buffer_end_part(&line, reason);
+    ms_buffer_release_part(&line, reason);
 }
 
 /* Find line mark->line of the source.  *length_out: its length without LF or CR LF [B]. */
@@ -100,7 +100,7 @@ static void add_quote(ms_buffer *text, const char *line, size_t length, int firs
     const int last = first + QUOTE_COLUMNS;
     int column = -1;
     for (size_t i = 0; i < length; i++) {
-        bool is_inside = ms_text_goes_on(line[i]);
+        bool is_inside = ms_text_is_continuation(line[i]);
         column += is_inside ? 0 : 1;
         bool is_cut = (first > 0 && column < first + 3) || (last < columns && column >= last - 3);
         char shown = is_cut ? '.' : (unsigned char)line[i] < 32 ? ' ' : line[i];
@@ -124,7 +124,7 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     }
     int columns = 0;
     for (size_t i = 0; i < length; i++) {
-        columns += ms_text_goes_on(line[i]) ? 0 : 1;
+        columns += ms_text_is_continuation(line[i]) ? 0 : 1;
     }
     bool is_near = mark->column + mark->width <= QUOTE_COLUMNS - 2; /* also beside "..." */
     int first = is_near ? 0 : mark->column - QUOTE_BEFORE;          /* column 0 is the first */
@@ -188,7 +188,7 @@ void ms_diag_warning(ms_diag *diag, const char *format, ...) {
 }
 
 /* Append "file:line:column", without the parts that are not known. */
-static void add_place(ms_buffer *text, const ms_mark *mark) {
+static void add_mark(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, mark->file);
     if (mark->line > 0) {
         ms_buffer_printf(text, ":%d", mark->line);
@@ -203,7 +203,7 @@ static void add_place(ms_buffer *text, const ms_mark *mark) {
 static size_t add_head(ms_buffer *text, const ms_mark *mark, const char *word,
                        const char *key_path) {
     if (mark != NULL && mark->file != NULL) {
-        add_place(text, mark);
+        add_mark(text, mark);
     } else {
         ms_buffer_puts(text, "meshsim");
     }

@@ -96,7 +96,7 @@ void ms_interrupt_unguard_file(void) {
     atomic_signal_fence(memory_order_seq_cst); /* before the path may change */
 }
 
-void ms_interrupt_say_last(const char *text) {
+void ms_interrupt_set_last_words(const char *text) {
     last_words = text;
 }
 
@@ -108,6 +108,6 @@ void ms_interrupt_obey(void) {
     is_held = 0;
 }
 
-int ms_interrupt_noted(void) {
+int ms_interrupt_pending_signal(void) {
     return noted;
 }

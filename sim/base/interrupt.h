@@ -30,11 +30,11 @@ void ms_interrupt_unguard_file(void);
 
 /** From now on an interrupt writes this text to stderr before the program ends, such as the escape
  * sequence that clears a line of a terminal.  text: static; NULL: nothing.  O(1). */
-void ms_interrupt_say_last(const char *text);
+void ms_interrupt_set_last_words(const char *text);
 
 /** From now on an interrupt is only recorded and the program goes on, until ms_interrupt_obey. For
  * callers that first have to end child processes or keep results, and that then end the program by
- * the signal of ms_interrupt_noted.  O(1). */
+ * the signal of ms_interrupt_pending_signal.  O(1). */
 void ms_interrupt_hold(void);
 
 /** From now on an interrupt ends the program again; a signal that was recorded stays recorded.
@@ -42,6 +42,6 @@ void ms_interrupt_hold(void);
 void ms_interrupt_obey(void);
 
 /** The signal that was recorded last; 0: none.  O(1). */
-int ms_interrupt_noted(void);
+int ms_interrupt_pending_signal(void);
 
 #endif

@@ -78,7 +78,7 @@ static ms_status grow(ms_memo *memo) {
 }
 
 /* The table is enlarged first if it is half full, so that the slot that is found stays valid. */
-ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is_new_out) {
+ms_status ms_memo_find_or_add(ms_memo *memo, const void *key, int *number_out, bool *is_new_out) {
     /* at most half of the slots are used, which keeps probing short */
     if (2 * memo->keys.count >= memo->slots.count && grow(memo) != MS_OK) {
         return MS_E_NOMEM;
@@ -96,6 +96,6 @@ ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is
     return MS_OK;
 }
 
-int ms_memo_look(const ms_memo *memo, const void *key) {
+int ms_memo_find(const ms_memo *memo, const void *key) {
     return memo->slots.count == 0 ? -1 : slot_of(memo, key)->number - 1;
 }

@@ -29,12 +29,12 @@ void ms_memo_release(ms_memo *memo);
 /** Find the number of a key. A key that the memo does not have is added, with a value of zeros.
  *  *number_out: from 0.  *is_new_out: whether the key was added.  Returns MS_OK; MS_E_NOMEM.
  * O(key_B). */
-ms_status ms_memo_find(ms_memo *memo, const void *key, int *number_out, bool *is_new_out);
+ms_status ms_memo_find_or_add(ms_memo *memo, const void *key, int *number_out, bool *is_new_out);
 
 /** The value of a key by its number, as `type`. Its address is valid until a key is added. */
 #define MS_MEMO_VALUE(memo, type, number) (&MS_AT(&(memo)->values, type, number))
 
 /** The number of a key; -1 where the memo does not have the key.  O(key_B). */
-int ms_memo_look(const ms_memo *memo, const void *key);
+int ms_memo_find(const ms_memo *memo, const void *key);
 
 #endif

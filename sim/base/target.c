@@ -37,26 +37,28 @@ static bool split(const char *path, char folder_out[MS_TARGET_PATH_MAX], const c
 }
 
 /* Find the file that a path leads to through symbolic links; the file itself need not exist.
- * place_out: its path.  Returns 0, or an errno: ELOOP after LINKS_MAX links, ENAMETOOLONG, EIO. */
-static int follow_links(const char *path, char place_out[MS_TARGET_PATH_MAX]) {
-    if (snprintf(place_out, MS_TARGET_PATH_MAX, "%s", path) >= MS_TARGET_PATH_MAX) {
+ * resolved_out: its path.  Returns 0, or an errno: ELOOP after LINKS_MAX links, ENAMETOOLONG, EIO.
+ */
+static int follow_links(const char *path, char resolved_out[MS_TARGET_PATH_MAX]) {
+    if (snprintf(resolved_out, MS_TARGET_PATH_MAX, "%s", path) >= MS_TARGET_PATH_MAX) {
         return ENAMETOOLONG;
     }
     for (int i = 0; i < LINKS_MAX; i++) {
         char link[MS_TARGET_PATH_MAX];
         char folder[MS_TARGET_PATH_MAX];
         const char *name = NULL;
-        ssize_t length = readlink(place_out, link, sizeof link - 1);
+        ssize_t length = readlink(resolved_out, link, sizeof link - 1);
         if (length < 0) {
             /* no link (EINVAL), or no file (ENOENT); check_folder finds other faults of the path */
             return errno == EIO ? EIO : 0;
         }
         link[length] = '\0';
-        if (!split(place_out, folder, &name)) {
+        if (!split(resolved_out, folder, &name)) {
             return ENAMETOOLONG;
         }
-        int used = link[0] == '/' ? snprintf(place_out, MS_TARGET_PATH_MAX, "%s", link)
-                                  : snprintf(place_out, MS_TARGET_PATH_MAX, "%s/%s", folder, link);
+        int used = link[0] == '/'
+                       ? snprintf(resolved_out, MS_TARGET_PATH_MAX, "%s", link)
+                       : snprintf(resolved_out, MS_TARGET_PATH_MAX, "%s/%s", folder, link);
         if (used >= MS_TARGET_PATH_MAX) {
             return ENAMETOOLONG;
         }
@@ -138,8 +140,8 @@ static ms_status find_target(ms_target *target, const char *path, ms_target_use 
     } else if (errno != ENOENT && errno != ENOTDIR) {
         return report_refusal(diag, path, strerror(errno));
     }
-    int error = follow_links(path, target->place);
-    if (error != 0 || !split(target->place, target->folder, &name)) {
+    int error = follow_links(path, target->resolved_path);
+    if (error != 0 || !split(target->resolved_path, target->folder, &name)) {
         return report_refusal(diag, path, strerror(error != 0 ? error : ENAMETOOLONG));
     }
     return name[0] == '\0' ? report_refusal(diag, path, "it is a folder")
@@ -233,7 +235,8 @@ static void set_rights(const ms_target *target) {
 ms_status ms_target_commit(ms_target *target, ms_diag *diag) {
     if (target->error == 0 && !target->is_in_place) {
         set_rights(target);
-        bool is_kept = fsync(target->file) == 0 && rename(target->temporary, target->place) == 0;
+        bool is_kept =
+            fsync(target->file) == 0 && rename(target->temporary, target->resolved_path) == 0;
         target->error = is_kept ? 0 : errno;
         if (is_kept) {
             target->temporary[0] = '\0';

@@ -36,8 +36,8 @@ typedef struct ms_target {
     mode_t mode;
     uid_t owner;
     gid_t group;
-    char place[MS_TARGET_PATH_MAX];     /**< final name, behind symbolic links */
-    char folder[MS_TARGET_PATH_MAX];    /**< folder of `place` and of the temporary file */
+    char resolved_path[MS_TARGET_PATH_MAX]; /**< final name, behind symbolic links */
+    char folder[MS_TARGET_PATH_MAX];        /**< folder of `place` and of the temporary file */
     char temporary[MS_TARGET_PATH_MAX]; /**< `folder`/.meshsim.BOOT.XXXXXX; "" when there is none */
 } ms_target;
 

@@ -19,7 +19,7 @@ static const code_range UNSEEN[] = {
 size_t ms_text_characters(const char *text, size_t length_B) {
     size_t count = 0;
     for (size_t i = 0; i < length_B; i++) {
-        count += ms_text_goes_on(text[i]) ? 0 : 1;
+        count += ms_text_is_continuation(text[i]) ? 0 : 1;
     }
     return count;
 }
@@ -49,7 +49,7 @@ size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out) {
     return length;
 }
 
-bool ms_text_is_seen(uint32_t code) {
+bool ms_text_is_visible(uint32_t code) {
     if ((code & 0xFFFEU) == 0xFFFE) { /* the last two of each plane are no characters */
         return false;
     }

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /** Whether a byte of a UTF-8 text is a continuation byte, not the first byte of a character. */
-static inline bool ms_text_goes_on(char byte) {
+static inline bool ms_text_is_continuation(char byte) {
     return ((unsigned char)byte & 0xC0U) == 0x80U;
 }
 
@@ -33,6 +33,6 @@ size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out);
  *  Source: Unicode 15.0, UnicodeData.txt (categories Cc, Zl, Zp), PropList.txt (Bidi_Control,
  *  Noncharacter_Code_Point), DerivedCoreProperties.txt (Default_Ignorable_Code_Point), and
  *  chapter 23.8 (U+FFF9 to U+FFFB). */
-bool ms_text_is_seen(uint32_t code);
+bool ms_text_is_visible(uint32_t code);
 
 #endif

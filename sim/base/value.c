@@ -162,7 +162,7 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
             ms_buffer_puts(out, "\\ufffd");
         } else if (code == '"' || code == '\\') {
             ms_buffer_printf(out, "\\%c", (int)code);
-        } else if (ms_text_is_seen(code)) {
+        } else if (ms_text_is_visible(code)) {
             ms_buffer_add(out, text, length);
         } else if (code < 0x10000) {
             ms_buffer_printf(out, "\\u%04x", (unsigned)code);
@@ -184,7 +184,7 @@ void ms_xml_write_text(ms_buffer *out, const char *text) {
                               : *text == '&' ? "&amp;"
                               : *text == '"' ? "&quot;"
                                              : NULL;
-        if (escaped != NULL || length == 0 || !ms_text_is_seen(code)) {
+        if (escaped != NULL || length == 0 || !ms_text_is_visible(code)) {
             ms_buffer_puts(out, escaped != NULL ? escaped : "?");
         } else {
             ms_buffer_add(out, text, length);
@@ -197,7 +197,7 @@ void ms_terminal_write_text(ms_buffer *out, const char *text) {
     while (*text != '\0') {
         uint32_t code = 0;
         size_t length = ms_text_decode(text, SIZE_MAX, &code);
-        if (length > 0 && (ms_text_is_seen(code) || code == '\n' || code == '\t')) {
+        if (length > 0 && (ms_text_is_visible(code) || code == '\n' || code == '\t')) {
             ms_buffer_add(out, text, length);
         } else {
             ms_buffer_puts(out, "?");

@@ -172,7 +172,7 @@ ms_status ms_cli_print_json(const ms_invocation *call, const ms_value *root);
 ms_status ms_cli_write_results(const ms_invocation *call, ms_status status);
 /** Write a message to the standard error, behind the results that are kept so far.  results: as in
  * ms_invocation. */
-void ms_cli_tell(ms_vector *results, const char *text);
+void ms_cli_write_message(ms_vector *results, const char *text);
 /** Flush the standard output, and check that no earlier write to it failed. Every command ends with
  * this.  MS_E_IO (reported). */
 ms_status ms_cli_finish_stdout(const ms_invocation *call);
@@ -183,7 +183,7 @@ ms_status ms_cli_finish_stdout(const ms_invocation *call);
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files);
 /** Whether one of the options `files` (as in ms_cli_check_targets) writes to the standard output,
  * so that no page may follow. */
-bool ms_cli_takes_stdout(const ms_invocation *call, const char *const *files);
+bool ms_cli_uses_stdout(const ms_invocation *call, const char *const *files);
 /** Write a text to the file that an option names; nothing without the option.  text: released here.
  * Returns as ms_cli_write_file. */
 ms_status ms_cli_write_option(const ms_invocation *call, const char *option, ms_buffer *text);

@@ -197,7 +197,7 @@ static ms_value *make_tree(const ms_invocation *call, const findings *found) {
     ms_summary_add_placement(&job->placement, root);
     ms_summary_add_meshes(job, root);
     ms_summary_add_tiers(job, root);
-    ms_show_mesh_places(&job->mesh, job->platform, root);
+    ms_show_mesh_devices(&job->mesh, job->platform, root);
     ms_value_add_string(root, "schedule", job->program.name);
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);
@@ -377,7 +377,7 @@ static ms_status evaluate(const ms_invocation *call, findings *found) {
 static ms_status print_findings(const ms_invocation *call, const findings *found) {
     ms_value *tree = make_tree(call, found);
     if (!ms_cli_has(call, "json")) {
-        ms_show_add_job(&found->job, tree);
+        ms_cli_add_job_page(&found->job, tree);
     }
     return ms_cli_show(call, found->job.name, MS_CHECK_TABLES, tree);
 }
@@ -414,7 +414,7 @@ static ms_status run(const ms_invocation *call) {
         status = ms_advise_latency_ahead(&found.job, &found.estimate, call->diag);
     }
     status = status == MS_OK ? draw(call, &found) : status;
-    if (status == MS_OK && !ms_cli_takes_stdout(call, TARGETS)) {
+    if (status == MS_OK && !ms_cli_uses_stdout(call, TARGETS)) {
         status = print_findings(call, &found);
     }
     bool is_no = !found.estimate.fits && !ms_cli_has(call, "ignore-memory");

@@ -309,8 +309,7 @@ static ms_status show(const ms_invocation *call, const ms_sizes_study *study,
     ms_value *tree = make_tree(call, study, result);
     ms_status status = tree == NULL ? ms_diag_no_memory(call->diag) : MS_OK;
     status = status == MS_OK ? draw(call, study, result, tree) : status;
-    return status != MS_OK || ms_cli_takes_stdout(call, TARGETS) ? status
-                                                                 : print(call, study, tree);
+    return status != MS_OK || ms_cli_uses_stdout(call, TARGETS) ? status : print(call, study, tree);
 }
 
 /* Load the platform of --platform, which is required, and read how many of its GPUs take part.

@@ -132,7 +132,7 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
     }
     ms_status status = ms_cli_write_option(call, "junit", &junit);
     status = status == MS_OK ? write_html(call, shown) : status;
-    if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
+    if (status != MS_OK || ms_cli_uses_stdout(call, FILES)) {
         return status;
     }
     return ms_cli_has(call, "json") ? ms_cli_print_json(call, ms_show_differences_tree(shown))

@@ -115,7 +115,7 @@ static ms_status run(const ms_invocation *call) {
         status = time_steps(call, &view);
     }
     status = status == MS_OK ? draw(call, &view) : status;
-    if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
+    if (status != MS_OK || ms_cli_uses_stdout(call, TARGETS)) {
         return status;
     }
     return ms_cli_show_mesh(call, &view);

@@ -371,7 +371,7 @@ static ms_status apply_sets(draft *workload, const ms_words *mesh) {
     for (size_t i = 0; i < workload->set_count && status == MS_OK; i++) {
         status = ms_node_set(workload->root, workload->sets[i], call->arena, call->diag);
     }
-    ms_config_take_out(workload->root, MS_WORKLOAD_FIELDS);
+    ms_config_remove_nulls(workload->root, MS_WORKLOAD_FIELDS);
     if (status == MS_OK && workload->config != NULL) {
         ms_node_remove(workload->root, ms_node_get(workload->root, "model"));
         workload->config->key = "model";

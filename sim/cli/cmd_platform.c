@@ -280,7 +280,7 @@ static ms_status run(const ms_invocation *call) {
         status = find_path(call, &shown.platform, &route);
     }
     status = status == MS_OK ? export_files(call, &shown) : status;
-    if (status != MS_OK || ms_cli_takes_stdout(call, EXPORTS)) {
+    if (status != MS_OK || ms_cli_uses_stdout(call, EXPORTS)) {
         return status;
     }
     return ms_cli_show(call, shown.platform.name, MS_PLATFORM_TABLES,

@@ -68,7 +68,7 @@ static const ms_option OPTIONS[] = {
  * mean of several steps and about folding. Folding: one simulated rank stands for all ranks of its
  * role. */
 static void add_page(const ms_result *result, ms_value *root) {
-    ms_value *page = ms_show_add_job(result->job, root);
+    ms_value *page = ms_cli_add_job_page(result->job, root);
     const ms_lower_fold *fold = &result->fold;
     int steps = result->metrics.step_count;
     if (steps > 1) {
@@ -133,7 +133,7 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
              result->dag.ranks[result->peak_rank].rank,
              ms_unit_format(peak_B, MS_DIM_BYTES, peak, sizeof peak),
              ms_show_capacity(&result->job->platform->gpu, capacity, sizeof capacity));
-    ms_cli_tell(call->results, text);
+    ms_cli_write_message(call->results, text);
     return MS_E_NO;
 }
 
@@ -199,7 +199,8 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
     ms_trace_detail detail;
     ms_cli_whatif whatif;
     ms_status status = read_detail(call, job->mesh.ranks, &detail);
-    status = status == MS_OK ? ms_cli_find_whatif(call, &asked->request, job, &whatif) : status;
+    status =
+        status == MS_OK ? ms_cli_simulate_whatifs(call, &asked->request, job, &whatif) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -257,7 +257,7 @@ static ms_status output(const ms_invocation *call, const ms_cli_schedule *schedu
                                          1};
         status = ms_cli_schedule_gantt(call, &drawn, 1, gantt);
     }
-    if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
+    if (status != MS_OK || ms_cli_uses_stdout(call, FILES)) {
         return status;
     }
     shown_schedule shown = {.program = &schedule->opened.program,

@@ -321,7 +321,7 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
                        const ms_cli_whatif *whatif) {
     ms_status status = write_files(call, shown);
     status = status == MS_OK ? write_html(call, shown, whatif) : status;
-    if (status != MS_OK || ms_cli_takes_stdout(call, FILES)) {
+    if (status != MS_OK || ms_cli_uses_stdout(call, FILES)) {
         return status;
     }
     const char *name = ms_space_base(shown->space)->name;
@@ -383,8 +383,8 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
     status = status == MS_OK ? ms_cli_close_store(call, kept, result.failure == MS_OK) : status;
     if (status == MS_OK && result.row_count > 0) {
         const ms_search_row *best = &result.rows[0];
-        status = ms_cli_find_whatif_of(call, request, &best->settings, best->figures.step_time_s,
-                                       &whatif);
+        status = ms_cli_simulate_whatifs_of(call, request, &best->settings,
+                                            best->figures.step_time_s, &whatif);
     }
     status = status == MS_OK ? print(call, &shown, &whatif) : status;
     return status == MS_OK ? verdict_of(study, &result) : status;

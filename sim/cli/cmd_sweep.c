@@ -93,8 +93,8 @@ static void add_places(const ms_sweep *sweep, ms_value *object) {
     }
     bool grows = true;
     for (size_t i = 0; i < count && grows; i++) {
-        double place = number_of(sweep->keys[key].values[i]);
-        grows = !isnan(place) && (i == 0 || place > number_of(sweep->keys[key].values[i - 1]));
+        double number = number_of(sweep->keys[key].values[i]);
+        grows = !isnan(number) && (i == 0 || number > number_of(sweep->keys[key].values[i - 1]));
     }
     ms_value *places = ms_value_add(object, "places", grows ? MS_VALUE_ARRAY : MS_VALUE_NULL);
     for (size_t i = 0; i < count && grows; i++) {
@@ -192,7 +192,7 @@ static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
     ms_status status = ms_cli_write_csv(call, "csv", tree);
     status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
     status = status == MS_OK ? ms_cli_write_html(call, &page, tree) : status;
-    if (status != MS_OK || ms_cli_takes_stdout(call, TARGETS)) {
+    if (status != MS_OK || ms_cli_uses_stdout(call, TARGETS)) {
         return status;
     }
     if (!ms_cli_has(call, "json")) {

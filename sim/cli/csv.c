@@ -83,7 +83,7 @@ static void add_row(const ms_vector *cells, size_t from, const ms_vector *column
         }
         ms_buffer_puts(out, i == 0 ? "" : ",");
         add_text(ms_buffer_text(&text), out);
-        ms_buffer_end_part(&text, out);
+        ms_buffer_release_part(&text, out);
     }
     ms_buffer_puts(out, "\n");
 }

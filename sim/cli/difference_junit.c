@@ -19,7 +19,7 @@ static void add_line(const ms_difference *difference, ms_arena *arena, ms_buffer
     if (relative.length > 0) {
         ms_buffer_printf(out, " (%s)", ms_buffer_text(&relative));
     }
-    ms_buffer_end_part(&relative, out);
+    ms_buffer_release_part(&relative, out);
 }
 
 /* Number of test cases of a trace: one for each guard, or one where no guard was named and
@@ -80,7 +80,7 @@ static void add_case(const ms_compared_trace *trace, size_t guard, const ms_show
     ms_xml_write_text(out, trace->name);
     ms_buffer_puts(out, "\" name=\"");
     ms_xml_write_text(out, ms_buffer_text(&name));
-    ms_buffer_end_part(&name, out);
+    ms_buffer_release_part(&name, out);
     if (!has_failed(trace, guard)) {
         ms_buffer_puts(out, "\"/>\n");
         return;
@@ -117,7 +117,7 @@ static void add_note(const ms_compared_trace *trace,
     say(trace, &text);
     ms_xml_write_text(out, ms_buffer_text(&text));
     ms_buffer_puts(out, text.length > 0 ? "\n" : "");
-    ms_buffer_end_part(&text, out);
+    ms_buffer_release_part(&text, out);
 }
 
 /* Append the suite of one trace: its test cases, and as output its changed defaults and inputs,

@@ -24,7 +24,7 @@ static const double COUNT_MAX = 1e15;
 /* A row of a table. */
 typedef struct shown_row {
     const ms_value *value; /* the row in the tree */
-    size_t place;          /* its index in the list, from 0 */
+    size_t index;          /* its index in the list, from 0 */
     double dust;           /* numbers of at most this size are rounding errors, shown as 0 */
 } shown_row;
 
@@ -138,7 +138,7 @@ static void write_setting(const ms_value *setting, ms_buffer *out) {
     write_plain(setting, &text);
     ms_buffer_puts(out, "--set ");
     ms_show_shell_word(ms_buffer_text(&text), out);
-    ms_buffer_end_part(&text, out);
+    ms_buffer_release_part(&text, out);
 }
 
 /* Write a part of a command line. The blank before each option becomes a line feed, which marks
@@ -213,7 +213,7 @@ static const char *cell_of(const shown_row *row, const ms_shown_column *column,
     if (strcmp(column->path, "@") == 0 && row->value->key != NULL) {
         ms_buffer_puts(&text, row->value->key);
     } else if (strcmp(column->path, "@") == 0) {
-        ms_buffer_printf(&text, "%zu", row->place + 1);
+        ms_buffer_printf(&text, "%zu", row->index + 1);
     } else if (is_number(value) && column->kind == MS_SHOWN_TIME_OF_STEP) {
         write_number(number_of(value) * ms_value_number(tree, "step_time_s", 0.0), MS_SHOWN_TIME,
                      &text);
@@ -234,7 +234,7 @@ static bool is_zero(const ms_value *value) {
     return is_number(value) && number_of(value) == 0;
 }
 
-const ms_value *ms_grid_holder(const ms_shown_table *table, const ms_value *tree) {
+const ms_value *ms_grid_source(const ms_shown_table *table, const ms_value *tree) {
     return find(tree, table->path);
 }
 
@@ -249,13 +249,13 @@ static double dust_of(const ms_shown_table *table, const ms_value *row, const ms
  * number of rows. */
 static size_t list_rows(const ms_shown_table *table, const ms_value *tree, shown_row *rows_out) {
     size_t count = 0;
-    size_t place = 0;
-    for (const ms_value *child = ms_grid_holder(table, tree)->first; child != NULL;
-         child = child->next, place++) {
+    size_t index = 0;
+    for (const ms_value *child = ms_grid_source(table, tree)->first; child != NULL;
+         child = child->next, index++) {
         bool is_there = table->needs == NULL || !is_empty_value(find(child, table->needs));
         bool is_empty = table->skips_zero && is_zero(find(child, table->columns[1].path));
         if (is_there && !is_empty) {
-            rows_out[count++] = (shown_row){child, place, dust_of(table, child, tree)};
+            rows_out[count++] = (shown_row){child, index, dust_of(table, child, tree)};
         }
     }
     return count;
@@ -320,7 +320,7 @@ static void list_columns(const ms_shown_table *table, const shown_row *rows, ms_
 /* Make the grid of a table whose rows are the entries of a list or object of the tree. It has no
  * rows where the tree has no such entry, or where memory runs out, which the arena remembers. */
 static ms_grid make_list(const ms_shown_table *table, const ms_value *tree) {
-    const ms_value *holder = ms_grid_holder(table, tree);
+    const ms_value *holder = ms_grid_source(table, tree);
     ms_grid grid = {.count = 0};
     shown_row *rows = is_empty_value(holder) ? NULL : MS_NEW(tree->arena, shown_row, holder->count);
     if (rows == NULL) {

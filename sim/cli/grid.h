@@ -21,6 +21,6 @@ typedef struct ms_grid {
 ms_grid ms_grid_make(const ms_shown_table *table, const ms_value *tree);
 
 /* The list, object or text of the tree that a table's path leads to; NULL: the tree has none. */
-const ms_value *ms_grid_holder(const ms_shown_table *table, const ms_value *tree);
+const ms_value *ms_grid_source(const ms_shown_table *table, const ms_value *tree);
 
 #endif

@@ -51,7 +51,7 @@ static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
         ms_buffer_add(&line, text, length);
         pad_to(out, length > 0 ? indent : 0);
         ms_show_wrapped_at(current_column(out), indent, ms_buffer_text(&line), out);
-        ms_buffer_end_part(&line, out);
+        ms_buffer_release_part(&line, out);
         text += length + (text[length] == '\n');
     }
 }
@@ -103,7 +103,7 @@ static void add_option(ms_buffer *out, const ms_command *command, const ms_optio
     ms_buffer text = {0};
     add_option_text(command, option, &text);
     add_wrapped(out, ms_buffer_text(&text), OPTION_TEXT_COLUMN);
-    ms_buffer_end_part(&text, out);
+    ms_buffer_release_part(&text, out);
 }
 
 ms_option ms_cli_help_option(const ms_command *command) {
@@ -137,7 +137,7 @@ static void break_example(const char *text, ms_buffer *out) {
     }
     ms_buffer_puts(out, "  ");
     ms_show_wrapped_at(2, 6, ms_buffer_text(&line), out);
-    ms_buffer_end_part(&line, out);
+    ms_buffer_release_part(&line, out);
 }
 
 /* The positional arguments of a command as the help page prints them; "" without any. */
@@ -286,8 +286,8 @@ static void add_man_option(const ms_command *command, const ms_option *option, m
     ms_buffer_puts(out, ".TP\n.B ");
     add_roff(out, ms_buffer_text(&words));
     add_roff(out, ms_buffer_text(&text));
-    ms_buffer_end_part(&words, out);
-    ms_buffer_end_part(&text, out);
+    ms_buffer_release_part(&words, out);
+    ms_buffer_release_part(&text, out);
 }
 
 /* Append the section OPTIONS: all options of a command, under the headings of their sections, and
@@ -313,7 +313,7 @@ static void add_example(const ms_command *command, ms_buffer *out) {
     ms_buffer_puts(out, ".SH EXAMPLE\n.EX\n");
     add_lines(out, ms_buffer_text(&lines), "");
     ms_buffer_puts(out, ".EE\n");
-    ms_buffer_end_part(&lines, out);
+    ms_buffer_release_part(&lines, out);
 }
 
 void ms_cli_man_command(const ms_command *command, ms_buffer *out) {

@@ -260,7 +260,7 @@ ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *pl
     return ms_placement_make(&choice, platform, ranks, call->arena, call->diag, placement_out);
 }
 
-ms_value *ms_show_add_job(const ms_job *job, ms_value *root) {
+ms_value *ms_cli_add_job_page(const ms_job *job, ms_value *root) {
     const ms_platform *platform = job->platform;
     ms_value *page = ms_value_add(root, "page", MS_VALUE_OBJECT);
     ms_value_add_string(page, "framework", job->spec.framework.name); /* NULL adds nothing */

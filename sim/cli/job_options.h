@@ -112,6 +112,6 @@ ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *sp
 
 /* Add the object `page` to a tree: facts about the job that text and Markdown show and --json has
  * no keys for, such as its nodes and stages.  Returns the object; NULL when memory runs out. */
-ms_value *ms_show_add_job(const ms_job *job, ms_value *root);
+ms_value *ms_cli_add_job_page(const ms_job *job, ms_value *root);
 
 #endif

@@ -23,15 +23,15 @@ enum { SHARDS_DEFAULT = 16 };
 /* A plan while it is written. */
 typedef struct plan {
     const ms_invocation *call;
-    const char *place;   /* the current folder, absolute */
-    const char *program; /* path of this program, absolute */
-    const char *folder;  /* folder of the shards, absolute */
-    const char *file;    /* path of the plan, as the user gave it */
-    const char *jobs;    /* simulations at once of a shard */
-    long shards;         /* number of shards */
-    bool is_slurm;       /* for Slurm, else for Makeflow */
-    ms_buffer command;   /* shell command of a shard, up to its number "I/N" */
-    ms_buffer text;      /* of the plan */
+    const char *working_folder; /* the current folder, absolute */
+    const char *program;        /* path of this program, absolute */
+    const char *folder;         /* folder of the shards, absolute */
+    const char *file;           /* path of the plan, as the user gave it */
+    const char *jobs;           /* simulations at once of a shard */
+    long shards;                /* number of shards */
+    bool is_slurm;              /* for Slurm, else for Makeflow */
+    ms_buffer command;          /* shell command of a shard, up to its number "I/N" */
+    ms_buffer text;             /* of the plan */
 } plan;
 
 /* ---- words ---- */
@@ -107,7 +107,7 @@ static ms_status make_command(plan *draft) {
     const ms_option *options = call->command->options;
     ms_status status = MS_OK;
     ms_buffer_puts(&draft->command, "cd");
-    status = add_word(draft, draft->place);
+    status = add_word(draft, draft->working_folder);
     ms_buffer_puts(&draft->command, " &&");
     status = status == MS_OK ? add_word(draft, draft->program) : status;
     ms_buffer_printf(&draft->command, " %s", call->command->name);
@@ -194,7 +194,7 @@ static void add_sbatch_errors(ms_buffer *out, const char *folder) {
     }
     ms_buffer_puts(&name, "/shard-%a.err");
     add_quoted(out, ms_buffer_text(&name), false);
-    ms_buffer_end_part(&name, out);
+    ms_buffer_release_part(&name, out);
 }
 
 /* Write the plan for Slurm: a job array whose task number is the number of the shard. */
@@ -258,17 +258,18 @@ static ms_status check_options(const plan *draft) {
 /* Find the current folder, the file of this program and the folder of the shards, all of which
  * every machine must see, and check that the engine can name them.  MS_E_IO, MS_E_NOMEM, MS_E_USAGE
  * (reported). */
-static ms_status find_places(plan *draft) {
+static ms_status find_paths(plan *draft) {
     ms_arena *arena = draft->call->arena;
     char path[PATH_MAX];
     const char *store = ms_cli_value(draft->call, "store", "");
-    draft->place = getcwd(path, sizeof path) == NULL ? NULL : ms_arena_strdup(arena, path);
+    draft->working_folder = getcwd(path, sizeof path) == NULL ? NULL : ms_arena_strdup(arena, path);
     draft->program = realpath("/proc/self/exe", path) == NULL ? NULL : ms_arena_strdup(arena, path);
-    if (draft->place == NULL || draft->program == NULL) {
+    if (draft->working_folder == NULL || draft->program == NULL) {
         ms_diag_error(draft->call->diag, "cannot tell the folder or the program of this command");
         return MS_E_IO;
     }
-    draft->folder = store[0] == '/' ? store : ms_arena_printf(arena, "%s/%s", draft->place, store);
+    draft->folder =
+        store[0] == '/' ? store : ms_arena_printf(arena, "%s/%s", draft->working_folder, store);
     if (draft->folder == NULL) {
         return ms_diag_no_memory(draft->call->diag);
     }
@@ -303,7 +304,7 @@ static ms_status make_plan(plan *draft) {
     status = status == MS_OK ? ms_cli_int(draft->call, "shards", SHARDS_DEFAULT, 1, MS_SHARDS_MAX,
                                           &draft->shards)
                              : status;
-    status = status == MS_OK ? find_places(draft) : status;
+    status = status == MS_OK ? find_paths(draft) : status;
     status = status == MS_OK ? make_command(draft) : status;
     status = status == MS_OK ? make_folder(draft) : status;
     if (status == MS_OK) {

@@ -31,8 +31,8 @@ static int index_of(const axis_sizes *list, const char *name) {
     return -1;
 }
 
-ms_status ms_cli_words(const ms_invocation *call, const char *option, const char *text,
-                       ms_words *words_out) {
+ms_status ms_cli_split_axes(const ms_invocation *call, const char *option, const char *text,
+                            ms_words *words_out) {
     char *rest = ms_arena_strdup(call->arena, text);
     ms_words words = {.items = MS_NEW(call->arena, const char *, MS_MESH_AXES_MAX)};
     if (rest == NULL || words.items == NULL) {
@@ -85,7 +85,7 @@ static ms_status read_axis(const ms_invocation *call, const char *option, char *
 /* Read an option "AXIS=SIZE,...", such as --shape.  list: empty before the call. */
 static ms_status read_shape(const ms_invocation *call, const char *option, axis_sizes *list) {
     ms_words words = {.count = 0};
-    ms_status status = ms_cli_words(call, option, ms_cli_value(call, option, ""), &words);
+    ms_status status = ms_cli_split_axes(call, option, ms_cli_value(call, option, ""), &words);
     for (size_t i = 0; i < words.count && status == MS_OK; i++) {
         /* The words are in a copy of the option, which may be written to. */
         status = read_axis(call, option, (char *)(uintptr_t)words.items[i], list);
@@ -97,7 +97,7 @@ static ms_status read_shape(const ms_invocation *call, const char *option, axis_
  * is the order of Megatron-LM without experts; an axis `ep` has to be named in --order. */
 static ms_status read_order(const ms_invocation *call, ms_words *order) {
     ms_status status =
-        ms_cli_words(call, "order", ms_cli_value(call, "order", "pp,dp,cp,tp"), order);
+        ms_cli_split_axes(call, "order", ms_cli_value(call, "order", "pp,dp,cp,tp"), order);
     for (size_t i = 0; i < order->count && status == MS_OK; i++) {
         if (order->items[i][0] == '\0') {
             status =
@@ -211,7 +211,8 @@ static ms_status reshape(const ms_invocation *call, ms_mesh *mesh) {
 /* Step: put the axes into the order of --transpose. */
 static ms_status transpose(const ms_invocation *call, ms_mesh *mesh) {
     ms_words order = {.count = 0};
-    ms_status status = ms_cli_words(call, "transpose", ms_cli_value(call, "transpose", ""), &order);
+    ms_status status =
+        ms_cli_split_axes(call, "transpose", ms_cli_value(call, "transpose", ""), &order);
     return status == MS_OK ? ms_mesh_transpose(mesh, &order, call->diag, mesh) : status;
 }
 
@@ -219,7 +220,7 @@ static ms_status transpose(const ms_invocation *call, ms_mesh *mesh) {
  * then gone. */
 static ms_status select_part(const ms_invocation *call, ms_mesh *mesh) {
     ms_words items = {.count = 0};
-    ms_status status = ms_cli_words(call, "sub", ms_cli_value(call, "sub", ""), &items);
+    ms_status status = ms_cli_split_axes(call, "sub", ms_cli_value(call, "sub", ""), &items);
     for (size_t i = 0; i < items.count && status == MS_OK; i++) {
         char *item = (char *)(uintptr_t)items.items[i];
         char *value = ms_cli_cut_pair(call, "sub", item, "AXIS=COORDINATE");
@@ -244,7 +245,7 @@ static ms_status flatten(const ms_invocation *call, ms_mesh *mesh) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < given.count && status == MS_OK; i++) {
         ms_words axes = {.count = 0};
-        status = ms_cli_words(call, "flatten", given.values[i], &axes);
+        status = ms_cli_split_axes(call, "flatten", given.values[i], &axes);
         status =
             status == MS_OK ? ms_mesh_flatten(mesh, &axes, call->arena, call->diag, mesh) : status;
     }

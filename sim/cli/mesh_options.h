@@ -34,8 +34,8 @@ ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
 /* Split the comma list of an option into words, MS_MESH_AXES_MAX at most. A word may be empty,
  * which the caller refuses.  option: its name, for the message.  text: its value, copied.
  * *words_out: in call->arena; the words may be written to.  Returns as ms_cli_read_mesh. */
-ms_status ms_cli_words(const ms_invocation *call, const char *option, const char *text,
-                       ms_words *words_out);
+ms_status ms_cli_split_axes(const ms_invocation *call, const char *option, const char *text,
+                            ms_words *words_out);
 
 /* Split "NAME=REST" at the sign, in place.  item: is "NAME" afterwards.  expected: form for the
  * message, such as "AXIS=SIZE".  Returns REST; NULL (reported) where name or sign is missing. */

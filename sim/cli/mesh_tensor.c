@@ -31,7 +31,7 @@ static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
     ms_words sizes = {.count = 0};
     const char *element = ms_cli_value(call, "element-size", "2 B");
     const char *reason = "";
-    ms_status status = ms_cli_words(call, "tensor", ms_cli_value(call, "tensor", ""), &sizes);
+    ms_status status = ms_cli_split_axes(call, "tensor", ms_cli_value(call, "tensor", ""), &sizes);
     for (size_t i = 0; i < sizes.count && status == MS_OK; i++) {
         status = read_dimension(call, sizes.items[i], &out->shape[i]);
     }
@@ -74,7 +74,7 @@ static ms_status read_spec(const ms_invocation *call, const char *option, const 
     ms_words items = {.count = 0};
     bool is_set[MS_MESH_AXES_MAX] = {false};
     ms_spec spec = {0}; /* 0: replicate */
-    ms_status status = ms_cli_words(call, option, ms_cli_value(call, option, ""), &items);
+    ms_status status = ms_cli_split_axes(call, option, ms_cli_value(call, option, ""), &items);
     for (size_t i = 0; i < items.count && status == MS_OK; i++) {
         char *item = (char *)(uintptr_t)items.items[i];
         const char *value = ms_cli_cut_pair(call, option, item, "AXIS=PLACEMENT");

@@ -74,7 +74,7 @@ static ms_status write_result(const ms_invocation *call, const char *path, const
     return is_kept ? MS_OK : ms_diag_no_memory(call->diag);
 }
 
-void ms_cli_tell(ms_vector *results, const char *text) {
+void ms_cli_write_message(ms_vector *results, const char *text) {
     /* Behind kept results the message is kept, too, so that both appear in order. */
     bool has_earlier = results != NULL && results->count > 0;
     if (!has_earlier || !keep_result(results, NULL, text, strlen(text))) {
@@ -115,7 +115,7 @@ ms_status ms_cli_write_results(const ms_invocation *call, ms_status status) {
 ms_status ms_cli_print_page(const ms_invocation *call, ms_buffer *page) {
     ms_buffer shown = {0};
     ms_terminal_write_text(&shown, ms_buffer_text(page));
-    ms_buffer_end_part(page, &shown);
+    ms_buffer_release_part(page, &shown);
     return ms_cli_write_file(call, "-", &shown);
 }
 
@@ -161,7 +161,7 @@ ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *fil
     return status == MS_OK ? check_files(call, files) : status;
 }
 
-bool ms_cli_takes_stdout(const ms_invocation *call, const char *const *files) {
+bool ms_cli_uses_stdout(const ms_invocation *call, const char *const *files) {
     bool is_taken = false;
     for (size_t i = 0; files[i] != NULL; i++) {
         is_taken = is_taken || strcmp(ms_cli_value(call, files[i], ""), "-") == 0;

@@ -105,7 +105,7 @@ static void write_message(void *context, const char *text) {
         fputs(text, stderr);
         state->errors_told = state->diag->errors;
     } else if (!has_failed) {
-        ms_cli_tell(state->results, text);
+        ms_cli_write_message(state->results, text);
     }
 }
 
@@ -125,7 +125,7 @@ static void finish_messages(const ms_invocation *call, ms_status status) {
 /* The exit code of the program. After an interrupt that let the program end by itself, the code is
  * 128 and the number of the signal, as if the signal had ended it. */
 static int exit_code(ms_status status) {
-    int number = status == MS_E_INTERRUPTED ? ms_interrupt_noted() : 0;
+    int number = status == MS_E_INTERRUPTED ? ms_interrupt_pending_signal() : 0;
     return number != 0 ? MS_EXIT_SIGNAL + number : ms_status_exit_code(status);
 }
 

@@ -169,13 +169,13 @@ void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call)
     pthread_mutex_init(&progress->lock, NULL);
     pthread_cond_init(&progress->wake, &clock);
     pthread_condattr_destroy(&clock);
-    ms_interrupt_say_last(WIPE); /* before a line can be drawn */
+    ms_interrupt_set_last_words(WIPE); /* before a line can be drawn */
     progress->has_thread = start_thread(progress);
     if (progress->has_thread) {
         call->diag->write = write_message;
         call->diag->context = progress;
     } else {
-        ms_interrupt_say_last(NULL);
+        ms_interrupt_set_last_words(NULL);
     }
 }
 
@@ -191,7 +191,7 @@ void ms_cli_progress_stop(ms_cli_progress *progress) {
     pthread_join(progress->thread, NULL);
     pthread_cond_destroy(&progress->wake);
     pthread_mutex_destroy(&progress->lock);
-    ms_interrupt_say_last(NULL);
+    ms_interrupt_set_last_words(NULL);
     progress->diag->write = progress->before.write;
     progress->diag->context = progress->before.context;
     progress->has_thread = false;

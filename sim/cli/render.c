@@ -58,7 +58,7 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
         }
     }
     ms_buffer_printf(out, "\n%s|\n", ms_buffer_text(&rule));
-    ms_buffer_end_part(&rule, out);
+    ms_buffer_release_part(&rule, out);
 }
 
 /* Write each text of a list as a paragraph that begins with the title.  list: NULL: there is
@@ -77,8 +77,8 @@ static void write_markdown_notes(const char *title, const ms_value *list, ms_buf
 static void show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
-            write_markdown_notes(table->title, ms_grid_holder(table, tree), out);
-        } else if (table->rows != MS_SHOWN_OF_LINES) {
+            write_markdown_notes(table->title, ms_grid_source(table, tree), out);
+        } else if (table->rows != MS_SHOWN_OF_TEXT) {
             const ms_grid grid = ms_grid_make(table, tree);
             if (grid.rows > 0) {
                 ms_buffer_puts(out, table->title[0] == '\0' ? "\n" : "\n### ");
@@ -320,9 +320,9 @@ static void write_lines(const ms_value *text, ms_buffer *out) {
 static void show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
-            write_notes(table->title, ms_grid_holder(table, tree), out);
-        } else if (table->rows == MS_SHOWN_OF_LINES) {
-            write_lines(ms_grid_holder(table, tree), out);
+            write_notes(table->title, ms_grid_source(table, tree), out);
+        } else if (table->rows == MS_SHOWN_OF_TEXT) {
+            write_lines(ms_grid_source(table, tree), out);
         } else {
             const ms_grid grid = ms_grid_make(table, tree);
             if (grid.rows > 0) {

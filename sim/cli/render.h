@@ -45,7 +45,7 @@ typedef enum ms_shown_form {
     MS_SHOWN_OF_LIST,  /* the entries of a list or object of the tree */
     MS_SHOWN_OF_FACTS, /* the columns: each is a row with its heading and its value in the tree */
     MS_SHOWN_OF_NOTES, /* a paragraph for each text of a list */
-    MS_SHOWN_OF_LINES, /* no rows: a text that is printed as it is; not in Markdown */
+    MS_SHOWN_OF_TEXT,  /* no rows: a text that is printed as it is; not in Markdown */
 } ms_shown_form;
 
 /* A table: which values of a tree are shown, and how. */

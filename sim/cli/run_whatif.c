@@ -27,8 +27,8 @@ static ms_status simulate(const ms_invocation *call, const ms_job_request *reque
     return status;
 }
 
-ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *request,
-                             const ms_job *job, ms_cli_whatif *whatif_out) {
+ms_status ms_cli_simulate_whatifs(const ms_invocation *call, const ms_job_request *request,
+                                  const ms_job *job, ms_cli_whatif *whatif_out) {
     *whatif_out = (ms_cli_whatif){.is_asked = ms_cli_has(call, "whatif")};
     if (!whatif_out->is_asked) {
         if (ms_cli_has(call, "jobs")) {
@@ -44,9 +44,9 @@ ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *re
     return simulate(call, request, job, whatif_out);
 }
 
-ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request *request,
-                                const ms_words *settings, double step_time_s,
-                                ms_cli_whatif *whatif_out) {
+ms_status ms_cli_simulate_whatifs_of(const ms_invocation *call, const ms_job_request *request,
+                                     const ms_words *settings, double step_time_s,
+                                     ms_cli_whatif *whatif_out) {
     ms_job job;
     ms_job_request asked;
     *whatif_out = (ms_cli_whatif){.is_asked = ms_cli_has(call, "whatif")};

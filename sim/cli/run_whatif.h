@@ -17,15 +17,15 @@ typedef struct ms_cli_whatif {
  * by which the job was read.  *whatif_out: rows in the call's arena, in the order of
  * ms_whatif_list, without gains.  MS_E_USAGE (reported) where other options exclude --whatif; else
  * as ms_whatif_run. */
-ms_status ms_cli_find_whatif(const ms_invocation *call, const ms_job_request *request,
-                             const ms_job *job, ms_cli_whatif *whatif_out);
+ms_status ms_cli_simulate_whatifs(const ms_invocation *call, const ms_job_request *request,
+                                  const ms_job *job, ms_cli_whatif *whatif_out);
 
 /* Simulate the what-ifs of a job whose step time is known; nothing without --whatif.  request,
  * settings: the job is that of the request with `settings` behind the request's own overrides.
  * step_time_s: of that job [s].  *whatif_out: rows in the call's arena, largest gain first.
  * Returns as ms_job_load and ms_whatif_run. */
-ms_status ms_cli_find_whatif_of(const ms_invocation *call, const ms_job_request *request,
-                                const ms_words *settings, double step_time_s,
-                                ms_cli_whatif *whatif_out);
+ms_status ms_cli_simulate_whatifs_of(const ms_invocation *call, const ms_job_request *request,
+                                     const ms_words *settings, double step_time_s,
+                                     ms_cli_whatif *whatif_out);
 
 #endif

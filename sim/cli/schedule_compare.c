@@ -59,7 +59,7 @@ static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
                        const ms_value *tree) {
     static const char *const FILES[] = {"csv-table", "gantt", NULL};
     ms_status status = ms_cli_write_csv(call, "csv-table", tree);
-    return status != MS_OK || ms_cli_takes_stdout(call, FILES)
+    return status != MS_OK || ms_cli_uses_stdout(call, FILES)
                ? status
                : ms_cli_show(call, "a comparison", tables, tree);
 }

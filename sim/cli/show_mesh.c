@@ -58,13 +58,13 @@ static int nodes_of_unit(const ms_platform *platform) {
     return 0;
 }
 
-void ms_show_mesh_places(const ms_mesh *mesh, const ms_platform *platform, ms_value *root) {
+void ms_show_mesh_devices(const ms_mesh *mesh, const ms_platform *platform, ms_value *root) {
     static const char *const LISTS[] = {"devices", "rank_numbers"};
     for (int i = 0; i < 2; i++) {
         ms_value *list =
             ms_value_add(root, LISTS[i], is_plain(mesh) ? MS_VALUE_NULL : MS_VALUE_ARRAY);
-        for (int place = 0; place < mesh->ranks && !is_plain(mesh); place++) {
-            int rank = ms_mesh_rank_at(mesh, place);
+        for (int index = 0; index < mesh->ranks && !is_plain(mesh); index++) {
+            int rank = ms_mesh_rank_at(mesh, index);
             ms_value_add_int(list, NULL, i == 0 ? ms_mesh_device(mesh, rank) : rank);
         }
     }
@@ -187,7 +187,7 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *view,
         ms_value_add_int(sizes, view->mesh.names[axis], view->mesh.sizes[axis]);
     }
     ms_value_add_int(root, "ranks", view->mesh.ranks);
-    ms_show_mesh_places(&view->mesh, view->platform, root);
+    ms_show_mesh_devices(&view->mesh, view->platform, root);
     ms_summary_add_placement(&view->placement, root);
     if (has_groups) {
         add_groups(view, root);

@@ -26,6 +26,6 @@ ms_value *ms_show_mesh_tree(const ms_invocation *call, const ms_mesh_view *view,
 /* Add the GPUs and the numbers of the ranks of a mesh, in the order of its axes, and the nodes of
  * the platform. Both lists are null where the ranks are 0..N-1 on the GPUs of the same numbers.
  * platform: NULL: none is given, and no nodes are added. */
-void ms_show_mesh_places(const ms_mesh *mesh, const ms_platform *platform, ms_value *root);
+void ms_show_mesh_devices(const ms_mesh *mesh, const ms_platform *platform, ms_value *root);
 
 #endif

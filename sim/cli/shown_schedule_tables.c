@@ -61,7 +61,7 @@ const ms_shown_table MS_SCHEDULE_TABLES[] = {
      .path = "page/ranks",
      .columns = SCHEDULE_RANK_COLUMNS,
      .dust_of = "makespan"},
-    {.title = "", .rows = MS_SHOWN_OF_LINES, .path = "page/picture"},
+    {.title = "", .rows = MS_SHOWN_OF_TEXT, .path = "page/picture"},
     {0}};
 
 static const ms_shown_column PAPER_FACTS[] = {

@@ -55,22 +55,22 @@ static int rail_of(const ms_platform *platform, int gpu) {
     return gpu % platform->gpus_per_node % nics;
 }
 
-/* The member of another node to which `source`, the `place`-th member of its own node, sends a
- * copy: the `place`-th member there if it is on the source's rail, else the first member on this
- * rail, else the `place`-th member (modulo the number of members). */
-static int landing(const ms_exchange *e, int source, int place, const ms_node_run *node) {
+/* The member of another node to which `source`, the `index`-th member of its own node, sends a
+ * copy: the `index`-th member there if it is on the source's rail, else the first member on this
+ * rail, else the `index`-th member (modulo the number of members). */
+static int landing(const ms_exchange *e, int source, int index, const ms_node_run *node) {
     const int *gpus = &e->nodes.gpus[node->first];
     int rail = rail_of(e->platform, source);
-    int at_place = gpus[place % node->count];
-    if (rail_of(e->platform, at_place) == rail) {
-        return at_place;
+    int same_index = gpus[index % node->count];
+    if (rail_of(e->platform, same_index) == rail) {
+        return same_index;
     }
     for (int i = 0; i < node->count; i++) {
         if (rail_of(e->platform, gpus[i]) == rail) {
             return gpus[i];
         }
     }
-    return at_place;
+    return same_index;
 }
 
 /* Visit the messages from the members of one node to those of another node, or among the members of

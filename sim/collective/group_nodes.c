@@ -8,14 +8,14 @@
 
 /* A member of a group: its node, its index in the group, and its GPU. */
 typedef struct member {
-    int node, place, gpu;
+    int node, index, gpu;
 } member;
 
 /* Order of two members for qsort: by node, and by index in the group inside a node. */
 static int by_node(const void *a, const void *b) {
     const member *x = a, *y = b;
     return x->node != y->node ? (x->node > y->node) - (x->node < y->node)
-                              : (x->place > y->place) - (x->place < y->place);
+                              : (x->index > y->index) - (x->index < y->index);
 }
 
 /* Number of channels of a group (ms_node_order.channels). */

@@ -38,21 +38,21 @@ static inline int ms_channels_at_most(double size_B) {
     return (int)fmin(INT_MAX, fmax(1.0, ceil(size_B / 16.0)));
 }
 
-/* GPU of the `place`-th member of a node along a channel, from 0. Channel c enters the node at its
+/* GPU of the `index`-th member of a node along a channel, from 0. Channel c enters the node at its
  * c-th member, and goes on in group order. Where the GPUs of nodes are wired in pairs, a channel
  * goes through the node in a zigzag around its first member, 0, 1, -1, 2, -2, ..., and the second
  * half of the channels in its mirror image, so that with twice as many channels as members each
  * link between two members is crossed equally often.  Source: as for ms_switches_rings
  * (cluster/platform/switches/pairs.c). */
-static inline int ms_node_order_gpu(const ms_node_order *order, int node, int channel, int place) {
+static inline int ms_node_order_gpu(const ms_node_order *order, int node, int channel, int index) {
     const ms_node_run *run = &order->runs[node];
     if (order->is_paired) {
         bool is_mirrored = channel >= order->channels / 2;
-        int step = (place + 1) / 2 * ((place % 2 == 1) != is_mirrored ? 1 : -1);
+        int step = (index + 1) / 2 * ((index % 2 == 1) != is_mirrored ? 1 : -1);
         int enter = channel % (order->channels / 2);
         return order->gpus[run->first + (enter + step + run->count) % run->count];
     }
-    return order->gpus[run->first + (channel + place) % run->count];
+    return order->gpus[run->first + (channel + index) % run->count];
 }
 
 #endif

@@ -489,8 +489,8 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
 
 /* A number for the way in which NCCL moves a size: its algorithm, its protocol, and whether latency
  * is on the plateau of rings; 0: none is offered. */
-uint32_t ms_nccl_way(const ms_platform *platform, const ms_nccl_comm *comm,
-                     const ms_coll_request *request, double size_B) {
+uint32_t ms_nccl_choice_key(const ms_platform *platform, const ms_nccl_comm *comm,
+                            const ms_coll_request *request, double size_B) {
     ms_nccl_choice choice = ms_nccl_choose(platform, comm, request, size_B);
     if (choice.algorithm == MS_ALGORITHM_AUTO) {
         return 0;

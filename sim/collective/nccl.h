@@ -72,8 +72,8 @@ double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
 /** A number that is equal for two sizes for which NCCL chooses the same algorithm and protocol,
  * with the same factor on the latency, so that their times differ only by their bytes; 0: nothing
  * is offered. */
-uint32_t ms_nccl_way(const ms_platform *platform, const ms_nccl_comm *comm,
-                     const ms_coll_request *request, double size_B);
+uint32_t ms_nccl_choice_key(const ms_platform *platform, const ms_nccl_comm *comm,
+                            const ms_coll_request *request, double size_B);
 
 /** Time that a protocol's chunks add to latency and bytes, growing with the size; only with Simple,
  * whose chunks are larger for larger sizes. protocol: MS_PROTOCOL_SIMPLE only with a library. */

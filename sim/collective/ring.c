@@ -52,10 +52,10 @@ static ms_status lay_through_nodes(const ms_coll_request *request, int rings_max
     }
     int rings = nodes.channels < rings_max ? nodes.channels : rings_max;
     for (int ring = 0; ring < rings && status == MS_OK; ring++) {
-        int place = 0;
+        int position = 0;
         for (int node = 0; node < nodes.count; node++) {
             for (int i = 0; i < nodes.runs[node].count; i++) {
-                order[place++] = ms_node_order_gpu(&nodes, node, ring, i);
+                order[position++] = ms_node_order_gpu(&nodes, node, ring, i);
             }
         }
         add_edges(order, request->members, crossings);

@@ -1,8 +1,8 @@
 /**
  * @file
  * How communication slows down the computations that run at the same time on its rank: the one rule
- * that engine, pieces of passes and estimate share. A computation runs at full speed divided by a
- * factor, the largest factor of the communications that run on its rank at the moment.
+ * that engine, fused passes of passes and estimate share. A computation runs at full speed divided
+ * by a factor, the largest factor of the communications that run on its rank at the moment.
  */
 #ifndef MESHSIM_SLOWDOWN_H
 #define MESHSIM_SLOWDOWN_H

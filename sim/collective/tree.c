@@ -49,20 +49,20 @@ static int parent_of(int count, int node, int tree) {
 }
 
 /* One tree of one channel. */
-typedef struct tree_place {
+typedef struct tree_channel {
     int channel, tree; /* tree: 0 or 1 */
     bool has_chains;   /* with the chains inside nodes */
-} tree_place;
+} tree_channel;
 
 /* Add the routes of a node's chain and of its edge to the parent, in both directions. Returns the
  * node's parent and latencies. */
-static tree_node add_node(const ms_node_order *order, int node, tree_place place,
+static tree_node add_node(const ms_node_order *order, int node, tree_channel of,
                           ms_crossings *crossings) {
-    int channel = place.channel;
-    tree_node added = {.parent = parent_of(order->count, node, place.tree)};
+    int channel = of.channel;
+    tree_node added = {.parent = parent_of(order->count, node, of.tree)};
     int head = ms_node_order_gpu(order, node, channel, 0);
     int before = head;
-    for (int i = 1; i < order->runs[node].count && place.has_chains; i++) {
+    for (int i = 1; i < order->runs[node].count && of.has_chains; i++) {
         int gpu = ms_node_order_gpu(order, node, channel, i);
         added.chain_up_s += ms_crossings_add(crossings, gpu, before);
         added.chain_down_s += ms_crossings_add(crossings, before, gpu);
@@ -107,7 +107,7 @@ ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings 
         for (int tree = 0; tree < MS_TREES; tree++) {
             for (int node = 0; node < order->count; node++) {
                 nodes[node] =
-                    add_node(order, node, (tree_place){channel, tree, has_chains}, crossings);
+                    add_node(order, node, (tree_channel){channel, tree, has_chains}, crossings);
             }
             double tree_s = depth_s(nodes, order->count);
             bool is_first = channel == 0 && tree == 0;

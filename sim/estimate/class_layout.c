@@ -6,14 +6,14 @@
 #include <math.h>
 #include <string.h>
 
-void ms_plan_space_init(ms_plan_space *space, ms_diag *diag) {
-    *space = (ms_plan_space){.diag = diag, .links = -1};
+void ms_layout_storage_init(ms_layout_storage *space, ms_diag *diag) {
+    *space = (ms_layout_storage){.diag = diag, .links = -1};
     ms_arena_init(&space->scratch);
     ms_arena_init(&space->kept);
     ms_vector_init(&space->arrivals, sizeof(double));
 }
 
-void ms_plan_space_release(ms_plan_space *space) {
+void ms_layout_storage_release(ms_layout_storage *space) {
     ms_arena_release(&space->scratch);
     ms_arena_release(&space->kept);
     ms_vector_release(&space->arrivals);
@@ -38,7 +38,7 @@ static void list_gpus(const ms_mesh *mesh, int p, int *gpus) {
 /* A class whose groups are being laid out. */
 typedef struct class_plans {
     const ms_comm_classes *comm;
-    ms_plan_space *space;
+    ms_layout_storage *space;
     const ms_class_key *key;
     double bytes;    /* size by which a library chooses [B] */
     const int *gpus; /* [groups * members] group after group */
@@ -232,7 +232,7 @@ static ms_status time_groups(const class_plans *layout, ms_class_times *times) {
 }
 
 /* Make room for the loads of `links` links in the space, all zero. */
-static ms_status reserve_links(ms_plan_space *space, int links) {
+static ms_status reserve_links(ms_layout_storage *space, int links) {
     if (space->links >= links) {
         return MS_OK;
     }
@@ -271,7 +271,7 @@ static ms_status build_class(class_plans *layout) {
                                layout->space->diag, &layout->class);
 }
 
-ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
+ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_layout_storage *space,
                               const ms_class_key *key, ms_coll_class *class_out) {
     class_plans layout = {.comm = comm, .space = space, .key = key, .bytes = key->bytes};
     ms_status status = list_members(&layout);
@@ -288,7 +288,7 @@ static ms_status time_class(class_plans *layout, ms_class_times *times) {
     return status == MS_OK && layout->class.groups > 0 ? time_groups(layout, times) : status;
 }
 
-ms_status ms_class_times_find(const ms_comm_classes *comm, ms_plan_space *space,
+ms_status ms_class_times_find(const ms_comm_classes *comm, ms_layout_storage *space,
                               const ms_class_key *key, double bytes, ms_class_times *times_out) {
     class_plans layout = {.comm = comm, .space = space, .key = key, .bytes = bytes};
     ms_class_times times = {.key = *key};
@@ -326,7 +326,7 @@ static void add_comm(ms_class_comms *all, const ms_nccl_comm *comm) {
     all->count += all->count <= MS_CLASS_COMMS_MAX;
 }
 
-ms_status ms_class_comms_list(const ms_comm_classes *comm, ms_plan_space *space,
+ms_status ms_class_comms_list(const ms_comm_classes *comm, ms_layout_storage *space,
                               const ms_class_key *key, ms_class_comms *all_out) {
     class_plans layout = {.comm = comm, .space = space, .key = key};
     *all_out = (ms_class_comms){.count = 0};

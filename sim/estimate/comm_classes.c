@@ -75,7 +75,7 @@ static int first_alike(const ms_comm_classes *comm, const pipeline_grid *grid, i
     return p;
 }
 
-ms_status ms_comm_norm_find(ms_comm_classes *comm, double *norm_s_out) {
+ms_status ms_comm_norm_time(ms_comm_classes *comm, double *norm_s_out) {
     ms_status status = MS_OK;
     if (comm->norm_s < 0.0) {
         ms_world_sum sum;
@@ -176,11 +176,11 @@ bool ms_class_is_same(const ms_class_key *a, const ms_class_key *b) {
 
 /* Find ms_class_key.ways: the library's choices for the communicators of a class at a size, packed
  * into 12 bits each behind a leading 1, which keeps the number above 0.  key: without bytes. */
-static ms_status find_ways(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
+static ms_status find_ways(ms_comm_classes *comm, ms_layout_storage *space, const ms_class_key *key,
                            double bytes, uint64_t *ways_out) {
     int number = 0;
     bool is_new = false;
-    ms_status status = ms_memo_find(&comm->groups, key, &number, &is_new);
+    ms_status status = ms_memo_find_or_add(&comm->groups, key, &number, &is_new);
     if (status != MS_OK) {
         return status;
     }
@@ -194,7 +194,7 @@ static ms_status find_ways(ms_comm_classes *comm, ms_plan_space *space, const ms
                                      .protocol = comm->algorithms.protocol};
     uint64_t ways = 1;
     for (int i = 0; i < all->count && i < MS_CLASS_COMMS_MAX; i++) {
-        ways = ways << 12 | ms_nccl_way(comm->platform, &all->comms[i], &request, bytes);
+        ways = ways << 12 | ms_nccl_choice_key(comm->platform, &all->comms[i], &request, bytes);
     }
     if (all->count > MS_CLASS_COMMS_MAX) {
         memcpy(&ways, &bytes,
@@ -206,10 +206,10 @@ static ms_status find_ways(ms_comm_classes *comm, ms_plan_space *space, const ms
 
 /* Find the number in `ways` of the class with a key, which is laid out if it is new.  key: with
  * ways, without bytes.  bytes: a size with these choices. */
-static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
-                            double bytes, int *number_out) {
+static ms_status find_class(ms_comm_classes *comm, ms_layout_storage *space,
+                            const ms_class_key *key, double bytes, int *number_out) {
     bool is_new = false;
-    ms_status status = ms_memo_find(&comm->ways, key, number_out, &is_new);
+    ms_status status = ms_memo_find_or_add(&comm->ways, key, number_out, &is_new);
     return status == MS_OK && is_new
                ? ms_class_times_find(comm, space, key, bytes,
                                      MS_MEMO_VALUE(&comm->ways, ms_class_times, *number_out))
@@ -218,7 +218,7 @@ static ms_status find_class(ms_comm_classes *comm, ms_plan_space *space, const m
 
 /* Find the class of a key that is new in `keys`.  sized: the key with its bytes, 0 where no library
  * chooses.  *class_out: number in `ways`. */
-static ms_status find_new_class(ms_comm_classes *comm, ms_plan_space *space,
+static ms_status find_new_class(ms_comm_classes *comm, ms_layout_storage *space,
                                 const ms_class_key *sized, int *class_out) {
     ms_class_key by_way = *sized;
     ms_status status = MS_OK;
@@ -229,13 +229,13 @@ static ms_status find_new_class(ms_comm_classes *comm, ms_plan_space *space,
     return status == MS_OK ? find_class(comm, space, &by_way, sized->bytes, class_out) : status;
 }
 
-ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
-                               const ms_class_times **times_out) {
+ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_layout_storage *space,
+                               const ms_class_key *key, const ms_class_times **times_out) {
     ms_class_key sized = ms_class_as_chosen(comm, key);
     int number = 0;
     bool is_new = false;
     use_first_ranks(comm, &sized);
-    ms_status status = ms_memo_find(&comm->keys, &sized, &number, &is_new);
+    ms_status status = ms_memo_find_or_add(&comm->keys, &sized, &number, &is_new);
     if (status == MS_OK && is_new) {
         status = find_new_class(comm, space, &sized, MS_MEMO_VALUE(&comm->keys, int, number));
     }

@@ -14,14 +14,14 @@
 
 /* Storage that estimates reuse, above all to lay collectives out; one serves many meshes on one
  * platform. */
-typedef struct ms_plan_space {
+typedef struct ms_layout_storage {
     ms_diag *diag;      /* where refusals are reported */
     ms_arena scratch;   /* cleared after each layout */
     ms_arena kept;      /* released with the space */
     int32_t *link_load; /* [links] scratch of ms_coll_class_build: zeros between uses */
     int links;          /* links that link_load has room for; -1: not allocated */
     ms_vector arrivals; /* of double, for ms_clocks_new */
-} ms_plan_space;
+} ms_layout_storage;
 
 /* A class of communication. */
 typedef struct ms_class_key {
@@ -78,7 +78,7 @@ typedef struct ms_comm_classes {
                             p + 1 do */
     bool is_alone;       /* groups do not load each other's links (fidelity analytic) */
     bool is_unfolded;    /* every group counts by itself, not one that stands for all */
-    double norm_s;       /* result of ms_comm_norm_find [s]; < 0: not known yet */
+    double norm_s;       /* result of ms_comm_norm_time [s]; < 0: not known yet */
     /* Three tables in a row, so that a class is laid out once for all sizes with equal choices: */
     ms_memo keys;   /* by ms_class_key with bytes and without ways: number in `ways` (int) */
     ms_memo ways;   /* by ms_class_key with ways and without bytes: ms_class_times */
@@ -86,9 +86,9 @@ typedef struct ms_comm_classes {
 } ms_comm_classes;
 
 /* Make a caller's space empty.  diag: borrowed; may be NULL until the space is used. */
-void ms_plan_space_init(ms_plan_space *space, ms_diag *diag);
+void ms_layout_storage_init(ms_layout_storage *space, ms_diag *diag);
 /* Free the storage of a space. */
-void ms_plan_space_release(ms_plan_space *space);
+void ms_layout_storage_release(ms_layout_storage *space);
 
 /* Make the empty tables of a job's classes, and find the pipeline ranks that lie alike.  *comm_out:
  * arrays in `arena`; borrows the job's platform, devices and expert_mesh; the caller releases it
@@ -101,8 +101,8 @@ void ms_comm_classes_release(ms_comm_classes *comm);
  * sizes with equal choices.  key: its ways are not read.  *times_out: valid until the next call.
  * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported) for what no algorithm lays out.  O(ranks of a
  * pipeline rank * links of a route), O(1) from the second time on. */
-ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, const ms_class_key *key,
-                               const ms_class_times **times_out);
+ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_layout_storage *space,
+                               const ms_class_key *key, const ms_class_times **times_out);
 
 /* Bytes that classes are laid out with [B]: the slope of a line is the time of this size without
  * the latency, divided by it. */
@@ -111,12 +111,12 @@ ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_plan_space *space, cons
 /* Lay a class of MS_CLASS_REFERENCE_B bytes out among the ranks that its key names, not among the
  * first ones that lie alike, as the caller needs the links.  *class_out: in the space's scratch; no
  * groups where a group is one rank.  Returns and costs as ms_comm_classes_find. */
-ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_plan_space *space,
+ms_status ms_comm_class_build(const ms_comm_classes *comm, ms_layout_storage *space,
                               const ms_class_key *key, ms_coll_class *class_out);
 
 /* Find the time of the all-reduce of the gradient's norm among all ranks [s].  Returns MS_OK;
  * MS_E_NOMEM.  As ms_coll_world_sum on first use, O(1) from the second time on. */
-ms_status ms_comm_norm_find(ms_comm_classes *comm, double *norm_s_out);
+ms_status ms_comm_norm_time(ms_comm_classes *comm, double *norm_s_out);
 
 /* The mesh of a group that spans `axes`: the experts' one for axes with MS_AXES_OF_EXPERTS. */
 static inline const ms_mesh *ms_comm_mesh(const ms_comm_classes *comm, unsigned axes) {

@@ -47,7 +47,7 @@ ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_c
     return MS_OK;
 }
 
-double ms_compute_least_s(const ms_job *job, const ms_pass_counts *counts,
+double ms_compute_bound_s(const ms_job *job, const ms_pass_counts *counts,
                           const ms_stage_costs *costs) {
     double sum_s = 0.0;
     double pass_s[MS_PASS_COUNT] = {0};

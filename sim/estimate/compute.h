@@ -28,7 +28,7 @@ ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_c
  * every rank were as fast as the job's fastest, less the share by which sums in another order may
  * differ.  costs: of the counts' program; the job's ranks may have factors.
  *  O(stages + segments of different stages + P). */
-double ms_compute_least_s(const ms_job *job, const ms_pass_counts *counts,
+double ms_compute_bound_s(const ms_job *job, const ms_pass_counts *counts,
                           const ms_stage_costs *costs);
 
 #endif

@@ -95,20 +95,20 @@ static ms_status find_bubble(const ms_job *job, ms_arena *arena, ms_diag *diag,
 /* Estimate the step and its bound from the clocks of the pipeline ranks, with the times of `comm`.
  * Contention between classes of collectives is counted, unless the job has no shared links or
  * excludes contention. */
-static ms_status run_clocks(const ms_job *job, ms_comm_classes *comm, ms_plan_space *space,
+static ms_status run_clocks(const ms_job *job, ms_comm_classes *comm, ms_layout_storage *space,
                             ms_diag *diag, ms_estimate *estimate) {
     ms_arena *arena = &space->kept;
     ms_order order;
     ms_sharing sharing;
-    ms_step_place place = {.order = &order,
-                           .comm = comm,
-                           .sharing = comm->is_alone || job->run.no_sharing ? NULL : &sharing,
-                           .space = space,
-                           .scratch = arena};
+    ms_step_context context = {.order = &order,
+                               .comm = comm,
+                               .sharing = comm->is_alone || job->run.no_sharing ? NULL : &sharing,
+                               .space = space,
+                               .scratch = arena};
     ms_status status = ms_sharing_init(&sharing, comm, space, arena);
     status = status == MS_OK ? ms_order_make(&job->program, arena, arena, diag, &order) : status;
     if (status == MS_OK) {
-        status = ms_step_estimate(job, &place, &estimate->step_s, &estimate->lower_bound_s);
+        status = ms_step_estimate(job, &context, &estimate->step_s, &estimate->lower_bound_s);
     }
     ms_sharing_release(&sharing);
     return status;
@@ -116,13 +116,13 @@ static ms_status run_clocks(const ms_job *job, ms_comm_classes *comm, ms_plan_sp
 
 /* Estimate the step and its bound, with all storage for it made and released here. */
 static ms_status find_step(const ms_job *job, ms_diag *diag, ms_estimate *estimate) {
-    ms_plan_space space;
+    ms_layout_storage space;
     ms_comm_classes comm;
-    ms_plan_space_init(&space, diag);
+    ms_layout_storage_init(&space, diag);
     ms_status status = ms_comm_classes_init(&comm, job, &space.kept);
     status = status == MS_OK ? run_clocks(job, &comm, &space, diag, estimate) : status;
     ms_comm_classes_release(&comm);
-    ms_plan_space_release(&space);
+    ms_layout_storage_release(&space);
     return status;
 }
 
@@ -144,7 +144,7 @@ static ms_status fill_ranks(const ms_job *job, ms_arena *arena, ms_estimate *est
             estimate->peak_rank = p;
         }
     }
-    estimate->busy_s = ms_compute_least_s(job, &counts, &job->costs);
+    estimate->busy_s = ms_compute_bound_s(job, &counts, &job->costs);
     estimate->capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;
     estimate->fits = estimate->ranks[estimate->peak_rank].peak_B <= estimate->capacity_B;
     return MS_OK;

@@ -1,5 +1,5 @@
 /* Estimates of many specs. The parts of an estimate are kept in four tables by keys that hold all
- * that the part depends on: a place (ranks on GPUs, times of their communication), an order of
+ * that the part depends on: a placement (ranks on GPUs, times of their communication), an order of
  * passes, the costs of all stages, and the times of layers. A search meets few different parts in
  * many candidates, so that an estimate is mostly look-ups and one run of the clocks (step.c).
  * Balanced partitions, which need estimates themselves, also start here. */
@@ -17,20 +17,20 @@
 
 /* All that the positions of ranks and groups on the GPUs, and the times of their communication,
  * depend on. */
-typedef struct place_key {
+typedef struct placement_key {
     const ms_platform *cluster;
     int kinds[MS_MESH_AXES_MAX], sizes[MS_MESH_AXES_MAX], strides[MS_MESH_AXES_MAX];
     ms_rank_placement_choice placement; /* lists are compared by address */
     ms_expert_axes experts;
     ms_coll_choices algorithms;
     ms_fidelity fidelity;
-} place_key;
+} placement_key;
 
 /* The ranks of a mesh on a platform, and the times of their communication. */
-typedef struct known_place {
+typedef struct known_placement {
     ms_comm_classes comm;
     ms_mesh mesh, expert_mesh;
-} known_place;
+} known_placement;
 
 /* An order of passes, and all that follows from it alone. */
 typedef struct known_order {
@@ -44,7 +44,7 @@ typedef struct known_order {
 /* All that a balanced partition depends on beside the rest of a cost_key: the time of the step that
  * the partition makes short depends on it. */
 typedef struct share_key {
-    int place; /* number in ms_estimator.places */
+    int placement; /* number in ms_estimator.placements */
     ms_spec_host host;
     ms_sends sends;
     ms_step_end step_end;
@@ -71,7 +71,7 @@ typedef struct layer_key {
     ms_precision precision;
     ms_model_layout layout; /* without the fields that ms_layer_times_find does not use */
     ms_spec_host host;
-    int place; /* number in ms_estimator.places */
+    int placement; /* number in ms_estimator.placements */
 } layer_key;
 
 /* Costs of all stages, and their memory. */
@@ -95,11 +95,12 @@ typedef struct known_item {
 struct ms_estimator {
     ms_arena *arena;  /* all parts that are kept */
     ms_arena scratch; /* storage for one spec */
-    ms_plan_space space;
-    ms_memo places, orders, costs, layers; /* known_item by place_key, ms_job_order_key, cost_key
-                                              and layer_key; the items are a known_place,
-                                              known_order, known_costs and ms_layer_times */
-    ms_memo works;                         /* made by ms_work_bounds_init */
+    ms_layout_storage space;
+    ms_memo placements, orders, costs,
+        layers;    /* known_item by placement_key, ms_job_order_key, cost_key
+                  and layer_key; the items are a known_placement,
+                  known_order, known_costs and ms_layer_times */
+    ms_memo works; /* made by ms_work_bounds_init */
 };
 
 /* The state of the work on one spec. */
@@ -107,11 +108,11 @@ typedef struct estimating {
     ms_estimator *e;
     ms_diag *diag;
     ms_job job;
-    known_place *place;
+    known_placement *placement;
     known_order *order;
     known_costs *costs;
-    int place_number, order_number; /* numbers of place and order in their tables */
-    ms_partition_use use;           /* purpose of a balanced partition */
+    int placement_number, order_number; /* numbers of placement and order in their tables */
+    ms_partition_use use;               /* purpose of a balanced partition */
 } estimating;
 
 ms_estimator *ms_estimator_new(ms_arena *arena) {
@@ -121,8 +122,8 @@ ms_estimator *ms_estimator_new(ms_arena *arena) {
     }
     e->arena = arena;
     ms_arena_init(&e->scratch);
-    ms_plan_space_init(&e->space, NULL);
-    ms_memo_init(&e->places, sizeof(place_key), sizeof(known_item));
+    ms_layout_storage_init(&e->space, NULL);
+    ms_memo_init(&e->placements, sizeof(placement_key), sizeof(known_item));
     ms_memo_init(&e->orders, sizeof(ms_job_order_key), sizeof(known_item));
     ms_memo_init(&e->costs, sizeof(cost_key), sizeof(known_item));
     ms_memo_init(&e->layers, sizeof(layer_key), sizeof(known_item));
@@ -134,18 +135,18 @@ void ms_estimator_free(ms_estimator *e) {
     if (e == NULL) {
         return;
     }
-    for (size_t i = 0; i < e->places.values.count; i++) {
-        known_place *place = MS_MEMO_VALUE(&e->places, known_item, i)->item;
-        if (place != NULL) {
-            ms_comm_classes_release(&place->comm);
+    for (size_t i = 0; i < e->placements.values.count; i++) {
+        known_placement *placement = MS_MEMO_VALUE(&e->placements, known_item, i)->item;
+        if (placement != NULL) {
+            ms_comm_classes_release(&placement->comm);
         }
     }
-    ms_memo_release(&e->places);
+    ms_memo_release(&e->placements);
     ms_memo_release(&e->orders);
     ms_memo_release(&e->costs);
     ms_memo_release(&e->layers);
     ms_memo_release(&e->works);
-    ms_plan_space_release(&e->space);
+    ms_layout_storage_release(&e->space);
     ms_arena_release(&e->scratch);
 }
 
@@ -163,7 +164,7 @@ static ms_status find_known(estimating *work, ms_memo *table, const void *key,
                             ms_status (*make)(estimating *, void **), int *number_out,
                             void **item_out) {
     bool is_new = false;
-    ms_status status = ms_memo_find(table, key, number_out, &is_new);
+    ms_status status = ms_memo_find_or_add(table, key, number_out, &is_new);
     if (status != MS_OK) {
         return status;
     }
@@ -198,31 +199,32 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
     return devices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Make the known_place of the job: copies of its meshes, and comm classes that borrow the copies.
- * For find_known. */
-static ms_status make_place(estimating *work, void **place_out) {
+/* Make the known_placement of the job: copies of its meshes, and comm classes that borrow the
+ * copies. For find_known. */
+static ms_status make_placement(estimating *work, void **placement_out) {
     ms_arena *arena = work->e->arena;
-    known_place *place = MS_NEW(arena, known_place, 1);
-    ms_status status = place == NULL ? MS_E_NOMEM : keep_mesh(arena, &work->job.mesh, &place->mesh);
+    known_placement *placement = MS_NEW(arena, known_placement, 1);
+    ms_status status =
+        placement == NULL ? MS_E_NOMEM : keep_mesh(arena, &work->job.mesh, &placement->mesh);
     if (status == MS_OK && work->job.expert_mesh != NULL) {
-        status = keep_mesh(arena, work->job.expert_mesh, &place->expert_mesh);
+        status = keep_mesh(arena, work->job.expert_mesh, &placement->expert_mesh);
     }
     if (status == MS_OK) {
         ms_job kept = work->job;
-        kept.mesh = place->mesh;
-        kept.expert_mesh = work->job.expert_mesh == NULL ? NULL : &place->expert_mesh;
-        status = ms_comm_classes_init(&place->comm, &kept, arena);
+        kept.mesh = placement->mesh;
+        kept.expert_mesh = work->job.expert_mesh == NULL ? NULL : &placement->expert_mesh;
+        status = ms_comm_classes_init(&placement->comm, &kept, arena);
     }
-    *place_out = place;
+    *placement_out = placement;
     return status;
 }
 
-/* Find the job's place in the table, or make it. The key is cleared with memset and filled field by
- * field, since memos also compare the padding. */
-static ms_status find_place(estimating *work) {
+/* Find the job's placement in the table, or make it. The key is cleared with memset and filled
+ * field by field, since memos also compare the padding. */
+static ms_status find_placement(estimating *work) {
     const ms_mesh *mesh = &work->job.mesh;
-    place_key key;
-    void *place = NULL;
+    placement_key key;
+    void *placement = NULL;
     memset(&key, 0, sizeof key);
     key.cluster = work->job.platform;
     key.fidelity = work->job.spec.simulation.fidelity;
@@ -234,9 +236,9 @@ static ms_status find_place(estimating *work) {
     memcpy(&key.placement, &work->job.spec.placement, sizeof key.placement);
     memcpy(&key.experts, &work->job.spec.experts, sizeof key.experts);
     memcpy(&key.algorithms, &work->job.spec.algorithms, sizeof key.algorithms);
-    ms_status status =
-        find_known(work, &work->e->places, &key, make_place, &work->place_number, &place);
-    work->place = place;
+    ms_status status = find_known(work, &work->e->placements, &key, make_placement,
+                                  &work->placement_number, &placement);
+    work->placement = placement;
     return status;
 }
 
@@ -300,12 +302,12 @@ static ms_status make_layers(estimating *work, void **times_out) {
 }
 
 /* The input of ms_step_estimate for the spec, with slack of the bound and without contention. */
-static ms_step_place place_of(const estimating *work) {
-    return (ms_step_place){.order = &work->order->in_order,
-                           .comm = &work->place->comm,
-                           .space = &work->e->space,
-                           .scratch = &work->e->scratch,
-                           .bound_slack = BOUND_SLACK};
+static ms_step_context step_context_of(const estimating *work) {
+    return (ms_step_context){.order = &work->order->in_order,
+                             .comm = &work->placement->comm,
+                             .space = &work->e->space,
+                             .scratch = &work->e->scratch,
+                             .bound_slack = BOUND_SLACK};
 }
 
 /* Share the layers of a balanced partition among the stages; other partitions are there already.
@@ -327,14 +329,14 @@ static ms_status balance_layers(estimating *work) {
     key.layout.recompute_layers = 0;
     key.layout.stage_rank = NULL;
     memcpy(&key.host, &work->job.spec.host, sizeof key.host);
-    key.place = work->place_number;
+    key.placement = work->placement_number;
     ms_status status = find_known(work, &work->e->layers, &key, make_layers, &number, &times);
     if (status != MS_OK) {
         return status;
     }
     const ms_partition_input input = {.job = &work->job,
                                       .times = times,
-                                      .place = place_of(work),
+                                      .context = step_context_of(work),
                                       .moments = &work->order->moments,
                                       .passes = work->order->passes,
                                       .use = work->use};
@@ -357,7 +359,7 @@ static ms_status cost_stages(estimating *work, ms_stage_costs *costs) {
                            : status;
 }
 
-/* Make the known_costs of the job, which has its order and place. For find_known. */
+/* Make the known_costs of the job, which has its order and placement. For find_known. */
 static ms_status make_costs(estimating *work, void **costs_out) {
     ms_estimator *e = work->e;
     ms_memory_model memory;
@@ -369,7 +371,7 @@ static ms_status make_costs(estimating *work, void **costs_out) {
     }
     if (status == MS_OK) {
         known->peak_B = ms_memory_highest_B(&memory, &work->order->moments);
-        known->busy_s = ms_compute_least_s(&work->job, &work->order->counts, &known->costs);
+        known->busy_s = ms_compute_bound_s(&work->job, &work->order->counts, &known->costs);
     }
     *costs_out = known;
     return status;
@@ -392,7 +394,7 @@ static ms_status find_costs(estimating *work) {
     memcpy(&key.partition, &spec->schedule.partition, sizeof key.partition);
     key.order = work->order_number;
     if (spec->schedule.partition.kind == MS_PARTITION_BALANCED) {
-        key.shared.place = work->place_number;
+        key.shared.placement = work->placement_number;
         memcpy(&key.shared.host, &spec->host, sizeof key.shared.host);
         key.shared.sends = spec->schedule.sends;
         key.shared.step_end = spec->schedule.step_end;
@@ -409,12 +411,12 @@ static ms_status find_costs(estimating *work) {
 
 /* Estimate the step of a spec that is laid out, and its bound. */
 static ms_status run_step(const estimating *work, ms_spec_estimate *estimate) {
-    const ms_step_place place = place_of(work);
-    return ms_step_estimate(&work->job, &place, &estimate->step_s, &estimate->lower_bound_s);
+    const ms_step_context context = step_context_of(work);
+    return ms_step_estimate(&work->job, &context, &estimate->step_s, &estimate->lower_bound_s);
 }
 
 /* Start the work on a spec: shape its job, and check all that needs no order of passes, no costs
- * and no place.  O(axes). */
+ * and no placement.  O(axes). */
 static ms_status start_spec(estimating *work, const ms_job_spec *spec) {
     work->e->space.diag = work->diag;
     ms_status status = ms_job_shape(spec, &work->e->scratch, work->diag, &work->job);
@@ -423,11 +425,11 @@ static ms_status start_spec(estimating *work, const ms_job_spec *spec) {
     return status == MS_OK ? ms_job_check_layers(&work->job, work->diag) : status;
 }
 
-/* Find order, place and costs of the spec, and with them its memory. The place is needed before the
- * costs, as a balanced partition depends on it. */
+/* Find order, placement and costs of the spec, and with them its memory. The placement is needed
+ * before the costs, as a balanced partition depends on it. */
 static ms_status lay_out(estimating *work) {
     ms_status status = find_order(work);
-    status = status == MS_OK ? find_place(work) : status;
+    status = status == MS_OK ? find_placement(work) : status;
     return status == MS_OK ? find_costs(work) : status;
 }
 
@@ -508,7 +510,7 @@ ms_status ms_estimator_bound(ms_estimator *estimator, const ms_job_spec *spec, m
 static ms_status partition(estimating *work) {
     work->e->space.diag = work->diag;
     ms_status status = find_order(work);
-    status = status == MS_OK ? find_place(work) : status;
+    status = status == MS_OK ? find_placement(work) : status;
     return status == MS_OK ? balance_layers(work) : status;
 }
 

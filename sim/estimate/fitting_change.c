@@ -189,11 +189,10 @@ static void add_choice(fit_search *search, const trial_choice *choice, ms_trial_
 }
 
 /* Whether reducing gradients every microbatch is possible with a ZeRO stage, and a change of the
- * job. Without pipeline ranks ZeRO 2 and 3 do so by default (MS_SPEC_USUAL). */
+ * job. Without pipeline ranks ZeRO 2 and 3 do so by default (MS_SPEC_OPEN). */
 static bool may_reduce_every(const fit_search *search, const trial_mesh *mesh, int zero) {
     const int reduce = search->trials.spec->reduce;
-    return zero >= 2 && reduce != MS_REDUCE_EVERY &&
-           (mesh->sizes.pp > 1 || reduce != MS_SPEC_USUAL);
+    return zero >= 2 && reduce != MS_REDUCE_EVERY && (mesh->sizes.pp > 1 || reduce != MS_SPEC_OPEN);
 }
 
 /* Keep a change that is better than the best so far: one that fits and has a shorter step or, where

@@ -159,7 +159,7 @@ static ms_status add_passes(ahead *state) {
 /* Add the all-reduce of the gradient norm, which is all latency, if the step has one. */
 static ms_status add_norm(ahead *state) {
     const ms_job *job = state->job;
-    if (job->costs.parameters_total <= 0.0 || !ms_step_end_meets(job) ||
+    if (job->costs.parameters_total <= 0.0 || !ms_step_end_has_barrier(job) ||
         state->count == MS_RING_ROWS_MAX) {
         return MS_OK;
     }

@@ -46,7 +46,7 @@ typedef struct stage_timing {
     const ms_job *job;
     const ms_stage_costs *costs;
     ms_comm_classes comm;
-    ms_plan_space space;
+    ms_layout_storage space;
     double *time_s;  /* [segments of F and B of any stage] */
     double *end_s;   /* the same: scratch of ms_pass_ops */
     ms_pass_op *ops; /* [MICROBATCHES * the same] */
@@ -147,13 +147,13 @@ ms_status ms_layer_times_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
         layer_s == NULL ? ms_diag_no_memory(diag) : find_costs(job, &own, diag, &costs);
     if (status == MS_OK) {
         stage_timing state = {.job = job, .costs = &costs, .layer_s = layer_s, .times = &times};
-        ms_plan_space_init(&state.space, diag);
+        ms_layout_storage_init(&state.space, diag);
         status = time_stages(&state, &own);
         if (status == MS_E_NOMEM) {
             ms_diag_error(diag, "out of memory");
         }
         ms_comm_classes_release(&state.comm);
-        ms_plan_space_release(&state.space);
+        ms_layout_storage_release(&state.space);
     }
     if (status == MS_OK) {
         *times_out = times;

@@ -73,7 +73,7 @@ static int follow_rank(ms_memory_model *model, int rank, ms_vector *all) {
     ms_program_stop stop;
     int most = 0, inflight = 0;
     size_t rank_first = all->count;
-    ms_memory_model_enter(model, rank);
+    ms_memory_model_set_rank(model, rank);
     add_moment(model, rank_first, all);
     while (ms_rank_next(&cursor, &stop)) {
         for (size_t i = 0; i < stop.move_count; i++) {
@@ -123,8 +123,8 @@ typedef struct fixed_bytes {
  * stages gathers whole parameters, or whole gradients for a round, that weigh anything. */
 static bool has_fixed_states(const ms_memory_model *model) {
     bool is_fixed = true;
-    for (int place = 0; place < model->stage_count; place++) {
-        const ms_stage_memory *memory = model->memory[place * model->slices];
+    for (int local_stage = 0; local_stage < model->stage_count; local_stage++) {
+        const ms_stage_memory *memory = model->memory[local_stage * model->slices];
         is_fixed = is_fixed &&
                    (model->program->shard_moves == NULL || memory->unsharded_B == 0.0) &&
                    (model->program->round <= 0 || memory->round_B == 0.0);
@@ -142,11 +142,11 @@ static fixed_bytes find_fixed(const ms_memory_model *model) {
  * but without the rest of its result: weighing moments is most of a search's work on memory. */
 static double weigh_total_B(const ms_memory_model *model, const fixed_bytes *fixed,
                             const int *moment) {
-    int places = model->stage_count * model->slices;
+    int stage_slices = model->stage_count * model->slices;
     double activation_B = 0.0, buffer_B = 0.0;
-    for (int i = 0; i < places; i++) {
+    for (int i = 0; i < stage_slices; i++) {
         activation_B += moment[i] * model->memory[i]->activation_B;
-        buffer_B += moment[places + i] * model->memory[i]->working_B;
+        buffer_B += moment[stage_slices + i] * model->memory[i]->working_B;
     }
     double other_B =
         fixed->framework_B + model->costs->allocator_overhead * (activation_B + buffer_B);
@@ -184,7 +184,7 @@ ms_held_memory ms_memory_model_peak(ms_memory_model *model, const ms_memory_mome
                                     int rank) {
     double total_B = 0.0;
     ms_held_memory held = {0};
-    ms_memory_model_enter(model, rank);
+    ms_memory_model_set_rank(model, rank);
     size_t peak = find_peak(model, moments, rank, &total_B);
     if (peak < moments->first[rank + 1]) {
         turn_to_moment(model, moments->counts + peak);
@@ -198,7 +198,7 @@ double ms_memory_highest_B(ms_memory_model *model, const ms_memory_moments *mome
     double highest_B = 0.0;
     for (int p = 0; p < model->program->spec.pipeline_ranks; p++) {
         double rank_B = 0.0;
-        ms_memory_model_enter(model, p);
+        ms_memory_model_set_rank(model, p);
         find_peak(model, moments, p, &rank_B);
         highest_B = fmax(highest_B, rank_B);
     }

@@ -38,8 +38,8 @@ static int32_t input_of(const ordering *state, const ms_action *action) {
 /* MS_UNIT_ bits of the microbatch of an action, from the passes of its stage that are in order. */
 static unsigned unit_of(const ordering *state, const ms_action *action) {
     int last = state->program->mb_count - 1;
-    return (ms_action_runs_before(action, state->runs, false) == 0 ? MS_UNIT_FIRST : 0U) |
-           (ms_action_runs_before(action, state->runs, true) == last ? MS_UNIT_LAST : 0U) |
+    return (ms_action_count_earlier(action, state->runs, false) == 0 ? MS_UNIT_FIRST : 0U) |
+           (ms_action_count_earlier(action, state->runs, true) == last ? MS_UNIT_LAST : 0U) |
            (ms_action_closes_round(state->program, action) ? MS_UNIT_CLOSES_ROUND : 0U);
 }
 
@@ -188,9 +188,9 @@ static ms_status sort_by_depth(ms_order *order, ms_arena *scratch) {
     int ranks = order->program->spec.pipeline_ranks;
     size_t count = (size_t)order->op_count;
     int32_t *rank_depth = MS_NEW(scratch, int32_t, ranks);
-    int32_t *depth = MS_NEW(scratch, int32_t, count), *place = MS_NEW(scratch, int32_t, count);
+    int32_t *depth = MS_NEW(scratch, int32_t, count), *position = MS_NEW(scratch, int32_t, count);
     ms_order_op *before = MS_NEW(scratch, ms_order_op, count);
-    if (rank_depth == NULL || depth == NULL || place == NULL || before == NULL) {
+    if (rank_depth == NULL || depth == NULL || position == NULL || before == NULL) {
         return MS_E_NOMEM;
     }
     int deepest = find_depths(order, rank_depth, depth);
@@ -201,20 +201,20 @@ static ms_status sort_by_depth(ms_order *order, ms_arena *scratch) {
     for (size_t at = 0; at < count; at++) {
         next[depth[at] + 1]++;
     }
-    /* next[d]: first place of depth d */
+    /* next[d]: first position of depth d */
     for (int i = 0; i <= deepest; i++) {
         next[i + 1] += next[i];
     }
     for (size_t at = 0; at < count; at++) {
         before[at] = order->ops[at];
-        place[at] = next[depth[at]]++;
+        position[at] = next[depth[at]]++;
     }
     for (size_t at = 0; at < count; at++) {
-        ms_order_op *op = &order->ops[place[at]];
+        ms_order_op *op = &order->ops[position[at]];
         *op = before[at];
         for (int i = 0; i < 2; i++) {
             op->inputs[i] =
-                op->inputs[i] == NONE ? NONE : 2 * place[op->inputs[i] / 2] + op->inputs[i] % 2;
+                op->inputs[i] == NONE ? NONE : 2 * position[op->inputs[i] / 2] + op->inputs[i] % 2;
         }
     }
     return MS_OK;

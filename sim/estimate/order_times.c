@@ -50,7 +50,7 @@ static void slow_passes_down(map_table *table, const ms_pass_view *pass,
     ms_pass_slow_down(pass, second, table->timing->comm->platform->gpu.compute_slowdown,
                       table->end_s, table->slowed_s);
     for (int i = 0; i < count; i++) {
-        ms_timing_note(table->timing, table->slowed_s[i], table->time_s[i]);
+        ms_timing_raise_excess(table->timing, table->slowed_s[i], table->time_s[i]);
     }
     memcpy(table->time_s, table->slowed_s, (size_t)count * sizeof *table->time_s);
 }
@@ -118,15 +118,15 @@ static ms_status find_map(map_table *table, ms_arena *arena, const ms_order_slot
     bool is_alike = table->timing->job->rank_properties == NULL;
     map_key key = {.first = {plan->first, -1},
                    .alike = is_alike ? table->timing->comm->alike[rank] : rank};
-    key.unit[0] = ms_unit_bits_of(slot->unit, plan);
+    key.unit[0] = ms_unit_bits_used(slot->unit, plan);
     if (slot->second_stage >= 0) {
         plan = plan_of(table, slot, 1);
         key.first[1] = plan->first;
-        key.unit[1] = ms_unit_bits_of(slot->second_unit, plan);
+        key.unit[1] = ms_unit_bits_used(slot->second_unit, plan);
     }
     int number = 0;
     bool is_new = false;
-    ms_status status = ms_memo_find(&table->keys, &key, &number, &is_new);
+    ms_status status = ms_memo_find_or_add(&table->keys, &key, &number, &is_new);
     if (status == MS_OK && is_new) {
         table->maps[number] = MS_NEW(arena, ms_pass_map, 1);
         status =
@@ -186,8 +186,8 @@ static ms_message_time time_message(ms_timing *timing, const ms_class_times *tim
     }
     /* The next message of the queue starts after the transfer, but the receiver waits for the
      * latency too: the excess of each of the two paths counts. */
-    ms_timing_note(timing, transfer_s, alone_s);
-    ms_timing_note(timing, transfer_s + line->latency_s, alone_s + alone->latency_s);
+    ms_timing_raise_excess(timing, transfer_s, alone_s);
+    ms_timing_raise_excess(timing, transfer_s + line->latency_s, alone_s + alone->latency_s);
     return (ms_message_time){.transfer_s = transfer_s, .latency_s = line->latency_s};
 }
 

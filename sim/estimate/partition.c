@@ -200,12 +200,12 @@ static bool fits(const sharing *state, double peak_B) {
 static ms_status estimate(sharing *state, bool has_step, outcome *out) {
     const ms_partition_input *in = state->in;
     ms_job job = *in->job;
-    ms_step_place place = in->place;
+    ms_step_context context = in->context;
     ms_memory_model memory;
     ms_diag mute;
     ms_diag_init_mute(&mute);
     job.layout.stage_layers = state->shares;
-    place.scratch = &state->room;
+    context.scratch = &state->room;
     *out = (outcome){.step_s = INFINITY, .peak_B = INFINITY, .least_peak_B = INFINITY};
     ms_status status =
         ms_model_outline(&job.spec.model, &job.layout, &job.precision, &job.platform->gpu,
@@ -222,7 +222,7 @@ static ms_status estimate(sharing *state, bool has_step, outcome *out) {
         out->least_peak_B = fmin(out->least_peak_B, peak_B);
     }
     if (status == MS_OK && has_step) {
-        status = ms_step_estimate(&job, &place, &out->step_s, NULL);
+        status = ms_step_estimate(&job, &context, &out->step_s, NULL);
     }
     out->is_legal = status == MS_OK;
     ms_arena_clear(&state->room);

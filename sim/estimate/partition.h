@@ -21,7 +21,7 @@ typedef enum ms_partition_use {
 typedef struct ms_partition_input {
     const ms_job *job; /* its costs and its stage_layers are not used */
     const ms_layer_times *times;
-    ms_step_place place;              /* its scratch and its bound are not used */
+    ms_step_context context;          /* its scratch and its bound are not used */
     const ms_memory_moments *moments; /* of the job's program */
     unsigned passes;                  /* 1 << ms_pass of all passes in the program */
     ms_partition_use use;

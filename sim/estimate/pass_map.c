@@ -82,7 +82,7 @@ static bool runs_now(const ms_segment *segment, unsigned unit) {
     return segment->when == MS_WHEN_ALWAYS || (unit & UNIT_BITS[segment->when]) != 0;
 }
 
-unsigned ms_unit_bits_of(unsigned unit, const ms_pass_plan *plan) {
+unsigned ms_unit_bits_used(unsigned unit, const ms_pass_plan *plan) {
     unsigned bits = 0;
     for (size_t when = 0; when < sizeof UNIT_BITS / sizeof UNIT_BITS[0]; when++) {
         bits |= plan->when >> when & 1U ? UNIT_BITS[when] : 0;

@@ -35,7 +35,7 @@ typedef struct ms_pass_map {
 enum { MS_UNIT_FIRST = 1, MS_UNIT_LAST = 2, MS_UNIT_CLOSES_ROUND = 4, MS_UNIT_KINDS = 8 };
 
 /* Those of a microbatch's MS_UNIT_ bits on which the segments of a pass depend. */
-unsigned ms_unit_bits_of(unsigned unit, const ms_pass_plan *plan);
+unsigned ms_unit_bits_used(unsigned unit, const ms_pass_plan *plan);
 
 /* The carried communicators of a job; the index of each one is its k in MS_FROM_STREAM + k. */
 typedef struct ms_carried {

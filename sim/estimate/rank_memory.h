@@ -44,20 +44,20 @@ static inline double ms_held_static_B(const ms_held_memory *held) {
 typedef struct ms_memory_model {
     const ms_program *program;
     const ms_stage_costs *costs;
-    int slices;      /**< K slices of a sequence, >= 1 */
-    int stage_count; /**< number of stages of the rank: its own stages */
-    int *stages;     /**< [program stages] the own stages are the first stage_count entries */
-    int *place;      /**< [program stages] index of a stage in `stages`; -1: of another rank */
-    int *counts;     /**< storage of the four lists kept, running, unsharded and rounds */
-    int width;       /**< number of counts that the program changes, which come first */
-    int *kept;       /**< [own stages][slices] microbatches whose activations are kept */
-    int *running;    /**< [own stages][slices] passes under way */
-    int *unsharded;  /**< [own stages] 1 while the parameters of the stage are whole */
-    int *rounds;     /**< [own stages] 1 while a round makes whole gradients of the stage */
+    int slices;       /**< K slices of a sequence, >= 1 */
+    int stage_count;  /**< number of stages of the rank: its own stages */
+    int *stages;      /**< [program stages] the own stages are the first stage_count entries */
+    int *local_stage; /**< [program stages] index of a stage in `stages`; -1: of another rank */
+    int *counts;      /**< storage of the four lists kept, running, unsharded and rounds */
+    int width;        /**< number of counts that the program changes, which come first */
+    int *kept;        /**< [own stages][slices] microbatches whose activations are kept */
+    int *running;     /**< [own stages][slices] passes under way */
+    int *unsharded;   /**< [own stages] 1 while the parameters of the stage are whole */
+    int *rounds;      /**< [own stages] 1 while a round makes whole gradients of the stage */
     const ms_stage_memory **memory; /**< [program stages * slices] by own stage and slice */
 } ms_memory_model;
 
-/** Make a model of a program's ranks; it is at no rank until ms_memory_model_enter.
+/** Make a model of a program's ranks; it is at no rank until ms_memory_model_set_rank.
  *  costs: of the program's model_stages; without stages only moments can be found.  *model_out: in
  * `arena`; borrows program and costs.  Returns MS_OK; MS_E_NOMEM (not reported).  O(stages *
  * slices). */
@@ -67,7 +67,7 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
 /** Set the model to a pipeline rank before its first action. It then holds parameters, gradients,
  * optimizer state and framework only.  O(stages * slices), no allocation, like all functions below.
  */
-void ms_memory_model_enter(ms_memory_model *model, int rank);
+void ms_memory_model_set_rank(ms_memory_model *model, int rank);
 /** An action of the rank starts: it allocates.  O(1). */
 void ms_memory_model_start(ms_memory_model *model, const ms_action *action);
 /** An action that has started ends: it frees.  O(1). */

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-void ms_timing_note(ms_timing *timing, double time_s, double alone_s) {
+void ms_timing_raise_excess(ms_timing *timing, double time_s, double alone_s) {
     if (time_s > alone_s) {
         timing->excess = ms_max(timing->excess, 1.0 - alone_s / time_s);
     }
@@ -23,7 +23,7 @@ double ms_timing_of(ms_timing *timing, const ms_class_times *times, double bytes
         return alone_s;
     }
     double time_s = ms_class_time_s(times, bytes);
-    ms_timing_note(timing, time_s, alone_s);
+    ms_timing_raise_excess(timing, time_s, alone_s);
     return time_s;
 }
 
@@ -66,7 +66,7 @@ ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int co
     int last = -1; /* index of the last collective before segment i */
     const ms_factor_range factors = ms_job_compute_factors(timing->job, p);
     double factor = ms_timing_factor(timing, p);
-    ms_timing_note(timing, factor, factors.least);
+    ms_timing_raise_excess(timing, factor, factors.least);
     for (int i = 0; i < count; i++) {
         time_s_out[i] = segments[i].time_s * factor;
         /* collectives between directions join two pipeline ranks and are timed in step.c */

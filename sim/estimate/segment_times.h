@@ -16,14 +16,14 @@ typedef enum ms_time_kind {
 typedef struct ms_timing {
     const ms_job *job;
     ms_comm_classes *comm;
-    ms_plan_space *space;
+    ms_layout_storage *space;
     ms_time_kind kind;
     double excess; /* maximum over all times so far of 1 - bound / time: the share of a time that it
                       would not take alone on the links; INFINITY: the bound is not comparable */
 } ms_timing;
 
 /* Raise timing->excess by a time: `time_s` in the estimate, `alone_s` in the bound [s]. */
-void ms_timing_note(ms_timing *timing, double time_s, double alone_s);
+void ms_timing_raise_excess(ms_timing *timing, double time_s, double alone_s);
 
 /* The factor on computations of pipeline rank `p`: for the estimate that of its slowest rank, for
  * which the others wait; for the bound that of its fastest one. */

@@ -71,8 +71,8 @@ typedef struct sharing_run {
     ms_vector rates; /* of double: rate of each flow [B/s] */
 } sharing_run;
 
-ms_status ms_sharing_init(ms_sharing *sharing, const ms_comm_classes *comm, ms_plan_space *space,
-                          ms_arena *arena) {
+ms_status ms_sharing_init(ms_sharing *sharing, const ms_comm_classes *comm,
+                          ms_layout_storage *space, ms_arena *arena) {
     *sharing = (ms_sharing){.comm = comm, .space = space, .arena = arena};
     ms_vector_init(&sharing->placed, sizeof(placed_class));
     sharing->asked = MS_NEW(arena, double, comm->platform->link_count);

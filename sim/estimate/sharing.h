@@ -27,7 +27,7 @@ typedef struct ms_chain {
 /* Classes that are laid out on the links, kept from one call to the next. */
 typedef struct ms_sharing {
     const ms_comm_classes *comm;
-    ms_plan_space *space;
+    ms_layout_storage *space;
     ms_arena *arena;
     ms_vector placed;   /* of a private type, one for each class */
     double *asked;      /* [platform links] asked share of each; zeros between uses */
@@ -38,8 +38,8 @@ typedef struct ms_sharing {
 /* Fill a caller's ms_sharing, without classes. Borrows its arguments; `arena` has to outlive it.
  * Returns MS_OK; MS_E_NOMEM. The caller releases it with ms_sharing_release, also after a failure.
  */
-ms_status ms_sharing_init(ms_sharing *sharing, const ms_comm_classes *comm, ms_plan_space *space,
-                          ms_arena *arena);
+ms_status ms_sharing_init(ms_sharing *sharing, const ms_comm_classes *comm,
+                          ms_layout_storage *space, ms_arena *arena);
 /* Free the storage that is not in the arena. */
 void ms_sharing_release(ms_sharing *sharing);
 

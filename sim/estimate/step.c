@@ -1,7 +1,7 @@
 /* The estimate of a step (step.h): runs the passes on the clocks, then visits the events at the end
- * of the step (job/step_end.h) in their order and advances the clocks by each. With place->sharing,
- * collectives at the end of a step are first collected as one chain per pipeline rank, and then run
- * beside each other, sharing links (sharing.h). */
+ * of the step (job/step_end.h) in their order and advances the clocks by each. With
+ * context->sharing, collectives at the end of a step are first collected as one chain per pipeline
+ * rank, and then run beside each other, sharing links (sharing.h). */
 #include "estimate/step.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static const double BOUND_SHARE = 1.0 - 1e-9;
 /* The state of a step that is being estimated. */
 typedef struct stepping {
     const ms_job *job;
-    const ms_step_place *place;
+    const ms_step_context *context;
     ms_timing *timing;
     ms_carried carried;
     ms_order_times times;
@@ -98,7 +98,7 @@ static ms_status run_chains(stepping *step) {
     if (step->chains == NULL || step->chain_status != MS_OK) {
         return step->chain_status;
     }
-    step->chain_status = ms_sharing_run(step->place->sharing, step->chains, pp, &has_met);
+    step->chain_status = ms_sharing_run(step->context->sharing, step->chains, pp, &has_met);
     for (int p = 0; p < pp; p++) {
         step->chains[p].count = 0;
     }
@@ -179,7 +179,7 @@ static ms_status run_steps(stepping *step, double *step_s_out) {
     int count = steps < most ? steps : most;
     double end_s[STEPS_RUN_MAX] = {0};
     for (int i = 0; i < count; i++) {
-        ms_clocks_run(&step->clocks, step->place->order, &step->times);
+        ms_clocks_run(&step->clocks, step->context->order, &step->times);
         ms_status status = end_step(step, &end_s[i]);
         if (status != MS_OK) {
             return status;
@@ -197,7 +197,7 @@ static ms_status run_steps(stepping *step, double *step_s_out) {
 /* Time that the least busy rank needs for its operations of a step, without any wait for other
  * ranks: its passes one after the other, and the update [s].  s: clocks at 0, which change. */
 static double least_busy_s(stepping *step) {
-    const ms_order *order = step->place->order;
+    const ms_order *order = step->context->order;
     double least_s = INFINITY;
     for (int i = 0; i < order->op_count; i++) {
         const ms_order_op *op = &order->ops[i];
@@ -233,22 +233,22 @@ static ms_status make_chains(stepping *step, ms_arena *arena) {
 /* Run the steps of a job for timing->kind. Contention counts in the estimate only.  timing: its
  * excess is raised to INFINITY where contention makes times depend on each other.  *step_s_out: as
  * in run_steps. */
-static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_place *place,
+static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_context *context,
                           double *step_s_out) {
-    ms_arena *arena = place->scratch;
-    stepping step = {.job = job, .place = place, .timing = timing, .norm_s = -1.0};
+    ms_arena *arena = context->scratch;
+    stepping step = {.job = job, .context = context, .timing = timing, .norm_s = -1.0};
     ms_status status = MS_OK;
-    if (ms_step_end_meets(job)) {
+    if (ms_step_end_has_barrier(job)) {
         step.norm_s = 0.0;
-        status = job->costs.parameters_total > 0.0 ? ms_comm_norm_find(timing->comm, &step.norm_s)
+        status = job->costs.parameters_total > 0.0 ? ms_comm_norm_time(timing->comm, &step.norm_s)
                                                    : MS_OK;
     }
-    status = status == MS_OK ? ms_order_times_find(place->order, &job->costs, timing, arena,
+    status = status == MS_OK ? ms_order_times_find(context->order, &job->costs, timing, arena,
                                                    &step.carried, &step.times)
                              : status;
     step.times.is_blocking = ms_job_is_blocking(job);
     status = status == MS_OK
-                 ? ms_clocks_new(place->order, arena, &timing->space->arrivals, &step.clocks)
+                 ? ms_clocks_new(context->order, arena, &timing->space->arrivals, &step.clocks)
                  : status;
     if (status == MS_OK && timing->kind == MS_TIME_BOUND && ms_job_is_validated_late(job)) {
         /* Ranks do not meet. A step lasts from the end of the rank that ends it last to
@@ -257,9 +257,9 @@ static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_pl
         *step_s_out = least_busy_s(&step);
         return MS_OK;
     }
-    if (status == MS_OK && place->sharing != NULL && timing->kind == MS_TIME_EXPECTED) {
+    if (status == MS_OK && context->sharing != NULL && timing->kind == MS_TIME_EXPECTED) {
         status = make_chains(&step, arena);
-        status = status == MS_OK ? ms_queue_sharing_find(place->sharing, place->order, arena,
+        status = status == MS_OK ? ms_queue_sharing_find(context->sharing, context->order, arena,
                                                          &step.times.sharing)
                                  : status;
         timing->excess = step.times.sharing != NULL ? INFINITY : timing->excess;
@@ -267,12 +267,12 @@ static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_pl
     return status == MS_OK ? run_steps(&step, step_s_out) : status;
 }
 
-ms_status ms_step_estimate(const ms_job *job, const ms_step_place *place, double *step_s_out,
+ms_status ms_step_estimate(const ms_job *job, const ms_step_context *context, double *step_s_out,
                            double *bound_s_out) {
     ms_timing timing = {
-        .job = job, .comm = place->comm, .space = place->space, .kind = MS_TIME_EXPECTED};
+        .job = job, .comm = context->comm, .space = context->space, .kind = MS_TIME_EXPECTED};
     double step_s = 0.0;
-    ms_status status = run_step(job, &timing, place, &step_s);
+    ms_status status = run_step(job, &timing, context, &step_s);
     if (bound_s_out == NULL) {
         *step_s_out = step_s;
         return status;
@@ -280,12 +280,12 @@ ms_status ms_step_estimate(const ms_job *job, const ms_step_place *place, double
     double bound_s = step_s;
     /* Excluded where the bound leaves out a wait of the estimate, for unshards or for other ranks.
      */
-    bool is_near = timing.excess <= place->bound_slack && !place->order->has_unshards;
+    bool is_near = timing.excess <= context->bound_slack && !context->order->has_unshards;
     if (status == MS_OK && is_near && !ms_job_is_validated_late(job)) {
         bound_s = (1.0 - timing.excess) * step_s;
     } else if (status == MS_OK) {
         timing.kind = MS_TIME_BOUND;
-        status = run_step(job, &timing, place, &bound_s);
+        status = run_step(job, &timing, context, &bound_s);
     }
     if (status == MS_OK) {
         *step_s_out = step_s;

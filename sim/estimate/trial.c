@@ -53,19 +53,19 @@ static const char *const USUAL[] = {"pp", "dp", "ep", "cp", "tp"};
 enum { USUAL_COUNT = sizeof USUAL / sizeof USUAL[0] };
 
 /* Index of an axis in USUAL; -1: an axis with a name of its own, which is taken to be outermost. */
-static int usual_place(const char *name) {
-    int place = 0;
-    while (place < USUAL_COUNT && strcmp(USUAL[place], name) != 0) {
-        place++;
+static int default_position(const char *name) {
+    int position = 0;
+    while (position < USUAL_COUNT && strcmp(USUAL[position], name) != 0) {
+        position++;
     }
-    return place == USUAL_COUNT ? -1 : place;
+    return position == USUAL_COUNT ? -1 : position;
 }
 
 /* Insert an axis before the first one that is further inside in the usual order.  names: [*count]
  * with room for one more. */
 static void insert_axis(const char **names, int *count, const char *name) {
     int at = 0;
-    while (at < *count && usual_place(names[at]) < usual_place(name)) {
+    while (at < *count && default_position(names[at]) < default_position(name)) {
         at++;
     }
     memmove(&names[at + 1], &names[at], (size_t)(*count - at) * sizeof *names);

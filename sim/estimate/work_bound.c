@@ -112,7 +112,7 @@ static ms_status find_work(ms_memo *bounds, const work_key *key, ms_arena *scrat
                            ms_microbatch_work *work_out) {
     int number = 0;
     bool is_new = false;
-    ms_status status = ms_memo_find(bounds, key, &number, &is_new);
+    ms_status status = ms_memo_find_or_add(bounds, key, &number, &is_new);
     if (status != MS_OK) {
         return status;
     }

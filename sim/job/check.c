@@ -60,11 +60,11 @@ static ms_status check_ranks(const checking *check) {
 /* Give every rank its GPU. Without the key `placement` a mesh takes the whole platform: a job that
  * leaves GPUs out is a mistake more often than a wish. */
 static ms_status place_ranks(const checking *check) {
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, check->spec, "placement", check->diag);
+    ms_key_diag at_key;
+    ms_key_diag_init(&at_key, check->spec, "placement", check->diag);
     ms_status status = check->spec->placement.is_given ? MS_OK : check_ranks(check);
     status = status == MS_OK ? ms_placement_make(&check->spec->placement, check->cluster,
-                                                 check->out->mesh.ranks, check->arena, &placed.diag,
+                                                 check->out->mesh.ranks, check->arena, &at_key.diag,
                                                  &check->out->placement)
                              : status;
     if (status == MS_OK) {
@@ -206,9 +206,9 @@ static ms_status check_sms(const checking *check) {
 /* Set the job's mesh from the sizes of its axes. */
 static ms_status build_mesh(const checking *check) {
     const ms_spec_mesh *mesh = &check->spec->mesh;
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, check->spec, "mesh", check->diag);
-    return ms_mesh_init(&check->out->mesh, mesh->names, mesh->sizes, mesh->axes, &placed.diag);
+    ms_key_diag at_key;
+    ms_key_diag_init(&at_key, check->spec, "mesh", check->diag);
+    return ms_mesh_init(&check->out->mesh, mesh->names, mesh->sizes, mesh->axes, &at_key.diag);
 }
 
 /* Set the job's mesh of experts, where `expert_mesh` gives one: the same ranks along other axes. */
@@ -224,10 +224,10 @@ static ms_status build_expert_mesh(const checking *check) {
     if (experts == NULL) {
         return MS_E_NOMEM;
     }
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, check->spec, "expert_mesh", check->diag);
+    ms_key_diag at_key;
+    ms_key_diag_init(&at_key, check->spec, "expert_mesh", check->diag);
     check->out->expert_mesh = experts;
-    return ms_mesh_of_experts(&check->out->mesh, axes, &placed.diag, experts);
+    return ms_mesh_of_experts(&check->out->mesh, axes, &at_key.diag, experts);
 }
 
 /* Check that every list of given costs has one value, or one per virtual stage (costs.optimizer:
@@ -359,9 +359,9 @@ ms_status ms_job_partition(ms_job *job, ms_arena *arena, ms_diag *diag) {
     if (status != MS_OK) {
         return status;
     }
-    ms_key_diag placed;
-    ms_key_diag_init(&placed, &job->spec, "model", diag);
-    return ms_layout_check(&job->spec.model, &job->layout, &job->platform->gpu, &placed.diag);
+    ms_key_diag at_key;
+    ms_key_diag_init(&at_key, &job->spec, "model", diag);
+    return ms_layout_check(&job->spec.model, &job->layout, &job->platform->gpu, &at_key.diag);
 }
 
 /* Lay a spec out to a job in three parts: shape, order of passes, layers over stages. */

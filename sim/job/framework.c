@@ -18,7 +18,7 @@ bool ms_spec_is_choice(const ms_node *node) {
  * new mapping in its place. */
 ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, ms_arena *arena) {
     ms_node *mapping = ms_node_get(root, key);
-    if (mapping == NULL || mapping->type != MS_NODE_SCALAR || ms_node_takes_out(mapping)) {
+    if (mapping == NULL || mapping->type != MS_NODE_SCALAR || ms_node_is_removal(mapping)) {
         return MS_OK;
     }
     ms_node *name = MS_NEW(arena, ms_node, 1);
@@ -40,7 +40,7 @@ ms_status ms_spec_normalise(ms_node *root, const char *key, const char *member, 
 
 /* The reading of one framework's profile. */
 typedef struct profile_lookup {
-    const ms_node *place; /* the workload's key that names it */
+    const ms_node *name_node; /* the workload's key that names it */
     const char *name;
     const char *folder; /* of the workload */
     bool is_alone;      /* the workload is there for the profile's sake */
@@ -52,15 +52,15 @@ typedef struct profile_lookup {
  * that come with meshsim. Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_folders(const profile_lookup *lookup, const char *data_folder,
                               const char *const **folders_out) {
-    const char *places[] = {
+    const char *candidates[] = {
         ms_arena_printf(lookup->arena, "%s/frameworks", lookup->folder), "frameworks",
         "workloads/frameworks",
         data_folder == NULL
             ? NULL
             : ms_arena_printf(lookup->arena, "%s/workloads/frameworks", data_folder)};
-    bool has_all = places[0] != NULL && (places[3] != NULL || data_folder == NULL);
-    return has_all ? ms_find_folders(places, sizeof places / sizeof places[0], lookup->arena,
-                                     folders_out)
+    bool has_all = candidates[0] != NULL && (candidates[3] != NULL || data_folder == NULL);
+    return has_all ? ms_find_folders(candidates, sizeof candidates / sizeof candidates[0],
+                                     lookup->arena, folders_out)
                    : MS_E_NOMEM;
 }
 
@@ -81,7 +81,8 @@ static ms_status find_profile(const profile_lookup *lookup, const char *data_fol
     if (status != MS_OK || *path_out != NULL) {
         return status;
     }
-    return ms_config_fault(lookup->diag, lookup->place->mark.file == NULL ? NULL : lookup->place,
+    return ms_config_fault(lookup->diag,
+                           lookup->name_node->mark.file == NULL ? NULL : lookup->name_node,
                            "framework", "no framework '%s'%s (known: %s)", lookup->name,
                            ms_find_yaml_hint(name, &search, lookup->arena),
                            ms_find_yaml_names(&search, lookup->arena));
@@ -267,7 +268,7 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     bool is_odd_round = spec->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
     if (drop_choice(root, choices->zero < 2 || is_odd_round,
                     (choice_key){"data_parallel", "reduce"})) {
-        spec->reduce = MS_SPEC_USUAL; /* every reduction needs ZeRO 2, and rounds a schedule */
+        spec->reduce = MS_SPEC_OPEN; /* every reduction needs ZeRO 2, and rounds a schedule */
     }
     if (drop_choice(root, choices->zero != 1, (choice_key){"data_parallel", "all_reduce"})) {
         choices->all_reduces_gradients = false;
@@ -319,7 +320,7 @@ static void fit_context(ms_node *root, ms_job_spec *spec) {
         spec->choices.cp_kind = MS_CP_RING;
     }
     if (drop_choice(root, is_alone, (choice_key){"context_parallel", "overlap"})) {
-        spec->cp_overlap = MS_SPEC_USUAL;
+        spec->cp_overlap = MS_SPEC_OPEN;
     }
 }
 

@@ -11,7 +11,7 @@ ms_status ms_spec_lay_hf(const char *folder, const char *data_folder, ms_node *r
                          ms_arena *arena, ms_diag *diag) {
     ms_node *model = ms_node_get(root, "model");
     const ms_node *hf = ms_node_get(model, "hf");
-    if (hf == NULL || ms_node_takes_out(hf)) {
+    if (hf == NULL || ms_node_is_removal(hf)) {
         return MS_OK;
     }
     if (hf->type != MS_NODE_SCALAR || hf->text[0] == '\0') {

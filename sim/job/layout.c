@@ -109,8 +109,8 @@ ms_status ms_spec_find_layout(ms_job *job, ms_arena *arena, ms_diag *diag) {
     }
     /* where the user gives no choice, a ring overlaps its messages and other kinds do not */
     bool is_ring = layout->cp > 1 && layout->cp_kind == MS_CP_RING;
-    layout->has_cp_overlap = spec->cp_overlap == MS_SPEC_USUAL ? is_ring : spec->cp_overlap == 1;
-    layout->reduce = spec->reduce == MS_SPEC_USUAL ? usual_reduce(layout) : (ms_reduce)spec->reduce;
+    layout->has_cp_overlap = spec->cp_overlap == MS_SPEC_OPEN ? is_ring : spec->cp_overlap == 1;
+    layout->reduce = spec->reduce == MS_SPEC_OPEN ? usual_reduce(layout) : (ms_reduce)spec->reduce;
     ms_status status = check_axes(spec, mesh, arena, diag);
     ms_status overlap = check_context_overlap(spec, layout, diag);
     status = status == MS_OK ? overlap : status;

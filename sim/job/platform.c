@@ -80,7 +80,7 @@ static ms_status write_texts(const loading *load, const ms_node *document) {
 static ms_status read_platform_key(const loading *load) {
     ms_spec_platform *platform = &load->spec->platform;
     const ms_node *file = ms_node_get(load->mapping, "file");
-    bool is_named = file != NULL && file->type == MS_NODE_SCALAR && !ms_node_takes_out(file);
+    bool is_named = file != NULL && file->type == MS_NODE_SCALAR && !ms_node_is_removal(file);
     if (!is_named && load->request->platform == NULL) {
         return ms_config_fault(load->diag, file == NULL ? load->mapping : file, "platform.file",
                                "expected the name or path of a platform file");

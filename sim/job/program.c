@@ -105,9 +105,9 @@ static ms_status build_by_kind(ms_job *job, ms_arena *arena, ms_diag *diag) {
     ms_status status = ms_spec_check_chunks(spec, job->layout.pp, diag);
     status = status == MS_OK ? check_passes(spec, &order, diag) : status;
     if (status == MS_OK) {
-        ms_key_diag placed;
-        ms_key_diag_init(&placed, spec, "schedule", diag);
-        status = ms_schedule_build(&order, arena, &placed.diag, &job->program);
+        ms_key_diag at_key;
+        ms_key_diag_init(&at_key, spec, "schedule", diag);
+        status = ms_schedule_build(&order, arena, &at_key.diag, &job->program);
     }
     return status;
 }
@@ -190,7 +190,7 @@ static ms_status read_file(ms_job *job, ms_arena *arena, ms_diag *diag) {
 static ms_status place_gathers(ms_job *job, ms_arena *arena, ms_diag *diag) {
     int gather_stages = job->spec.gather_stages;
     ms_program *program = &job->program;
-    if (gather_stages != MS_SPEC_USUAL || job->layout.keeps_parameters ||
+    if (gather_stages != MS_SPEC_OPEN || job->layout.keeps_parameters ||
         job->layout.has_gather_overlap) {
         program->shard_moves = NULL;
     }

@@ -79,8 +79,8 @@ static ms_status refuse_keys_of_models(const ms_node *mapping, const ms_field *f
  * model. */
 static ms_status check_choice(const ms_node *root, const ms_spec_text *text, ms_diag *diag) {
     if ((text->model == NULL) == (text->costs == NULL)) {
-        const ms_node *place = text->costs != NULL ? text->costs : root;
-        return ms_config_fault(diag, place, "",
+        const ms_node *node = text->costs != NULL ? text->costs : root;
+        return ms_config_fault(diag, node, "",
                                text->costs == NULL
                                    ? "expected either 'model' or 'costs', got neither"
                                    : "expected either 'model' or 'costs', got both");
@@ -264,7 +264,7 @@ static void read_root(reading *reader, bool is_frameworks) {
     reader->lacks_model =
         !keep_status(reader, ms_spec_lay_hf(spec->folder, reader->request->data_folder,
                                             reader->root, reader->arena, reader->diag));
-    ms_config_take_out(reader->root, MS_WORKLOAD_FIELDS);
+    ms_config_remove_nulls(reader->root, MS_WORKLOAD_FIELDS);
     keep_status(reader, ms_spec_lay_framework(reader->request, spec->folder, is_frameworks,
                                               reader->root, reader->arena, reader->diag));
     keep_status(reader, ms_config_read(reader->root, MS_WORKLOAD_FIELDS, "", &reader->text,
@@ -280,8 +280,8 @@ static void read_root(reading *reader, bool is_frameworks) {
 /* Set the members whose keys have no default in the tables to "not given". A key that is given and
  * wrong leaves its member so. */
 static void leave_open(ms_job_spec *spec) {
-    spec->schedule.chunks = MS_SPEC_USUAL;
-    spec->cp_overlap = spec->gather_stages = spec->reduce = MS_SPEC_USUAL;
+    spec->schedule.chunks = MS_SPEC_OPEN;
+    spec->cp_overlap = spec->gather_stages = spec->reduce = MS_SPEC_OPEN;
 }
 
 /* Begin a spec that is read from the request's workload. */

@@ -100,16 +100,16 @@ static ms_status add_taken_out(const resolving *listing, const ms_node *typed, m
     ms_status status = MS_OK;
     for (const ms_node *child = typed->first; child != NULL && status == MS_OK;
          child = child->next) {
-        ms_node *place = child->key == NULL ? NULL : ms_node_get(keys, child->key);
-        if (ms_node_takes_out(child) && place == NULL) {
+        ms_node *existing = child->key == NULL ? NULL : ms_node_get(keys, child->key);
+        if (ms_node_is_removal(child) && existing == NULL) {
             ms_node *copy = ms_node_copy(child, listing->arena);
             if (copy == NULL) {
                 return MS_E_NOMEM;
             }
             ms_node_append(keys, copy);
-        } else if (child->type == MS_NODE_MAPPING && place != NULL &&
-                   place->type == MS_NODE_MAPPING) {
-            status = add_taken_out(listing, child, place);
+        } else if (child->type == MS_NODE_MAPPING && existing != NULL &&
+                   existing->type == MS_NODE_MAPPING) {
+            status = add_taken_out(listing, child, existing);
         }
     }
     return status;

@@ -73,7 +73,7 @@ typedef struct ms_job_request {
 } ms_job_request;
 
 /** Value of an int member whose key the user left out: its default depends on other keys. */
-enum { MS_SPEC_USUAL = -1 };
+enum { MS_SPEC_OPEN = -1 };
 
 /** Sequences per step at most: far above any run, and a count that fits into an int. */
 enum { MS_BATCH_MAX = 100000000 };
@@ -226,11 +226,11 @@ typedef struct ms_job_spec {
                                 from mesh, platform and other keys are 0 */
     bool allows_slow_tp;     /**< more tp ranks than GPUs that share the fast links are allowed */
     int cp_overlap;          /**< whether a ring's blocks travel beside attention: 0, 1, or
-                                MS_SPEC_USUAL */
+                                MS_SPEC_OPEN */
     ms_words shard;          /**< axes that state is sharded over; count 0: all axes of replicas */
     int gather_stages;       /**< ZeRO 3: the next so many whole stages are gathered; 0: layer by
-                                layer; MS_SPEC_USUAL: as a schedule file says, else 0 */
-    int reduce;              /**< ms_reduce, or MS_SPEC_USUAL */
+                                layer; MS_SPEC_OPEN: as a schedule file says, else 0 */
+    int reduce;              /**< ms_reduce, or MS_SPEC_OPEN */
     ms_coll_choices algorithms; /**< algorithms of collectives, and communicators of messages */
     ms_spec_host host;          /**< of no use without a model: nothing is launched */
     ms_spec_simulation simulation;
@@ -287,7 +287,7 @@ ms_status ms_job_spec_write(const ms_job_spec *spec, ms_buffer *out);
 /** Append every key of a workload and of its platform with the value in use and where it came from,
  * as ms_config_write_resolved does: what the user typed, what a framework, a GPU type, a library or
  * the platform's file says, defaults, and what follows from other keys (origin "derived"). Where a
- * key's default is a rule and the spec leaves it open (MS_SPEC_USUAL), it is "not given".
+ * key's default is a rule and the spec leaves it open (MS_SPEC_OPEN), it is "not given".
  * `platform.file` is a name without folders.
  *  spec: of ms_job_spec_read, or a copy of such a one with more fields set; of a spec from no file
  * all that is no default counts as typed.  Returns MS_OK; MS_E_NOMEM, and out->failed.  O(keys *

@@ -98,7 +98,7 @@ static ms_status visit_tied(const step_walk *walk) {
 
 /* Whether all ranks wait for each other before the update. With one step and updates of no time,
  * nothing would follow the meeting. */
-bool ms_step_end_meets(const ms_job *job) {
+bool ms_step_end_has_barrier(const ms_job *job) {
     bool has_more = job->spec.simulation.steps > 1;
     for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {
         has_more = has_more || job->costs.optimizer_s[p] > 0.0;
@@ -113,7 +113,7 @@ ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visito
     const step_walk walk = {job, visitor, context, diag};
     ms_status status = visit_plans(&walk, job->costs.before_update);
     status = status == MS_OK ? visit_tied(&walk) : status;
-    if (status == MS_OK && visitor->meet != NULL && ms_step_end_meets(job)) {
+    if (status == MS_OK && visitor->meet != NULL && ms_step_end_has_barrier(job)) {
         status = visitor->meet(context);
     }
     for (int p = 0; p < job->program.spec.pipeline_ranks; p++) {

@@ -39,6 +39,6 @@ ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visito
 
 /** Whether all ranks wait for each other before they update. They do not with post-validation, nor
  * where neither an update nor another step follows. */
-bool ms_step_end_meets(const ms_job *job);
+bool ms_step_end_has_barrier(const ms_job *job);
 
 #endif

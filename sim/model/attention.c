@@ -18,10 +18,10 @@ static void add_qk_norms(ms_cost_builder *builder, unsigned parts) {
         return;
     }
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
-        ms_cost_passes(builder, "qk_norm", work, false, elements);
+        ms_cost_memory_work(builder, "qk_norm", work, false, elements);
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_passes(builder, "qk_norm_backward", work, true, elements);
+        ms_cost_memory_work(builder, "qk_norm_backward", work, true, elements);
     }
 }
 
@@ -35,10 +35,10 @@ static void add_rotary(ms_cost_builder *builder, unsigned parts) {
         return;
     }
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) {
-        ms_cost_passes(builder, "rotary", MS_WORK_ROTARY, false, elements);
+        ms_cost_memory_work(builder, "rotary", MS_WORK_ROTARY, false, elements);
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_passes(builder, "rotary", MS_WORK_ROTARY, true, elements);
+        ms_cost_memory_work(builder, "rotary", MS_WORK_ROTARY, true, elements);
     }
 }
 
@@ -175,7 +175,7 @@ void ms_cost_attention_half(ms_cost_builder *builder, unsigned parts) {
 /* Add the output projection in a parallel block, without a collective of its own: the MLP branch
  * reduces the partial sums of both branches. */
 static void add_unreduced_output(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_unsplit(builder, parts, add_output);
+    ms_cost_without_collectives(builder, parts, add_output);
 }
 
 /* Add the attention of a parallel block, between the block's norm and residual. */

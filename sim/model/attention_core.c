@@ -217,7 +217,7 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
  * runs PyTorch's operations in fp32. Source: Megatron-LM, megatron.model.fused_softmax
  * (is_kernel_available: sequences times heads of a rank a multiple of 4; input_in_float16). */
 static ms_work softmax_of(const ms_cost_builder *builder, double batch) {
-    bool is_unfit = fmod(batch, 4) != 0 || ms_is_single(&builder->shard);
+    bool is_unfit = fmod(batch, 4) != 0 || ms_has_fp32_activations(&builder->shard);
     bool falls_back = builder->model->kernels == MS_KERNELS_FUSED && is_unfit;
     return falls_back ? MS_WORK_WIDE_SOFTMAX : MS_WORK_SOFTMAX;
 }
@@ -240,7 +240,7 @@ static void add_unfused(ms_cost_builder *builder, unsigned parts, const attentio
         if (builder->model->has_alibi) {
             ms_cost_memory(builder, "alibi", 2 * scores * e);
         }
-        ms_cost_passes(builder, "softmax", softmax_of(builder, batch), false, scores);
+        ms_cost_memory_work(builder, "softmax", softmax_of(builder, batch), false, scores);
         if (has_dropout) {
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
         }
@@ -255,7 +255,7 @@ static void add_unfused(ms_cost_builder *builder, unsigned parts, const attentio
         if (has_dropout) {
             ms_cost_memory(builder, "attention_dropout", scores * (2 * e + 1));
         }
-        ms_cost_passes(builder, "softmax_backward", softmax_of(builder, batch), true, scores);
+        ms_cost_memory_work(builder, "softmax_backward", softmax_of(builder, batch), true, scores);
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){q, d, k, batch}); /* dQ */
         ms_cost_gemm(builder, "attention_context", (ms_gemm_shape){k, d, q, batch}); /* dK */
         /* dQ, dK and dV are copied into one matrix. With slices it holds the slice's own tokens: dK

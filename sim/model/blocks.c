@@ -20,7 +20,7 @@ void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operat
 }
 
 /* Add an operator without its collectives over tp. */
-void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add) {
+void ms_cost_without_collectives(ms_cost_builder *builder, unsigned parts, ms_operator add) {
     bool is_tp_split = builder->is_tp_split;
     builder->is_tp_split = false;
     add(builder, parts);
@@ -52,10 +52,10 @@ void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const char *name = is_rms ? "rms_norm" : "layer_norm";
     ms_work work = is_rms ? MS_WORK_RMS_NORM : MS_WORK_LAYER_NORM;
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
-        ms_cost_passes(builder, name, work, false, shard->plane * ms_norm_share(builder));
+        ms_cost_memory_work(builder, name, work, false, shard->plane * ms_norm_share(builder));
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_passes(builder, "norm_backward", work, true, shard->plane);
+        ms_cost_memory_work(builder, "norm_backward", work, true, shard->plane);
     }
 }
 
@@ -78,14 +78,15 @@ void ms_cost_residual(ms_cost_builder *builder, unsigned parts) {
         ms_cost_norm(builder, parts);
     }
     if (parts & MS_PART_FORWARD) {
-        ms_cost_passes(builder, "residual",
-                       mask_B > 0 ? MS_WORK_DROPPED_RESIDUAL : MS_WORK_RESIDUAL, false, elements);
+        ms_cost_memory_work(builder, "residual",
+                            mask_B > 0 ? MS_WORK_DROPPED_RESIDUAL : MS_WORK_RESIDUAL, false,
+                            elements);
     }
     if (parts & MS_PART_INPUT) {
         if (mask_B > 0) {
             ms_cost_memory(builder, "dropout_backward", 2 * elements * shard->element_B + mask_B);
         }
-        ms_cost_passes(builder, "residual_backward", MS_WORK_RESIDUAL, true, elements);
+        ms_cost_memory_work(builder, "residual_backward", MS_WORK_RESIDUAL, true, elements);
     }
     if (has_norm && !(parts & MS_PART_FORWARD)) {
         ms_cost_norm(builder, parts);

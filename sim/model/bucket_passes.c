@@ -52,7 +52,7 @@ static bool reduce_complete(ms_cost_builder *builder, int event) {
 /* Count the event of a kernel that has made weight gradients, and reduce the buckets that it
  * completes; or, for ms_buckets_find, list the weights. The unit's last event is left to
  * ms_buckets_end_unit. */
-void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool is_expert) {
+void ms_buckets_count_event(ms_cost_builder *builder, double each, double count, bool is_expert) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     if (builder->unit.buckets.listed != NULL) {
         const ms_made_weights made = {.each = each, .count = count, .is_expert = is_expert};

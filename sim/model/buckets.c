@@ -153,7 +153,7 @@ static void add_unit(bucket_finder *finder, const ms_fsdp_unit *of, ms_bucket_un
 
 /* List in finder->weights the weights whose gradients a unit's backward pass makes, in order. To
  * that end the pass is added to the builder, where each kernel reports its weights
- * (ms_buckets_made), and its segments and kernels are removed again. */
+ * (ms_buckets_count_event), and its segments and kernels are removed again. */
 static void list_weights(bucket_finder *finder, const ms_fsdp_unit *unit) {
     ms_cost_builder *builder = finder->builder;
     const size_t counts[] = {builder->segments.count, builder->kernels.count, builder->uses.count};

@@ -77,7 +77,7 @@ ms_status ms_buckets_find(ms_cost_builder *builder, ms_stage_content content, bo
 void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit);
 /** Report that the unit's next kernel has made the gradients of `count` weights of `each`
  * parameters. Buckets that this event completes are reduced behind the kernel. */
-void ms_buckets_made(ms_cost_builder *builder, double each, double count, bool is_expert);
+void ms_buckets_count_event(ms_cost_builder *builder, double each, double count, bool is_expert);
 /** End a unit: reduce the buckets that its last event completes. layer: as of
  * ms_cost_builder.layer. */
 void ms_buckets_end_unit(ms_cost_builder *builder, int layer);

@@ -80,17 +80,17 @@ static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
 }
 
 /* Check sequence parallelism and the overlap of tp's collectives with products. Pieces of products
- * need sequence parallelism, and 64 pieces at most (PIECES_MAX in tensor_parallel.c). The tokens of
- * a rank's sequence, or slice of one, must divide by tp, and by the pieces besides. */
+ * need sequence parallelism, and 64 chunks at most (PIECES_MAX in tensor_parallel.c). The tokens of
+ * a rank's sequence, or slice of one, must divide by tp, and by the chunks besides. */
 static ms_status check_sequence_parallel(const ms_model *model, const ms_model_layout *layout,
                                          ms_diag *diag) {
     bool is_cut = layout->tp_overlap == MS_TP_OVERLAP_CHUNKS;
-    bool is_piecewise = is_cut || layout->tp_overlap == MS_TP_OVERLAP_RING;
+    bool is_chunked = is_cut || layout->tp_overlap == MS_TP_OVERLAP_RING;
     /* a sequence that cp or slices do not divide is reported by their own checks */
     int cp = layout->cp > 1 ? layout->cp : 1, slices = layout->slices > 1 ? layout->slices : 1;
     const char *whole = cp > 1 ? "a context-parallel rank's sequence" : "sequence";
     const ms_status found[] = {
-        refuse(diag, is_piecewise && !layout->has_sequence_parallel,
+        refuse(diag, is_chunked && !layout->has_sequence_parallel,
                "products in pieces beside their collectives need sequence parallelism: "
                "tensor_parallel.sequence is false"),
         refuse(diag, is_cut && (layout->tp_chunks < 2 || layout->tp_chunks > 64),

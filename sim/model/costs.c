@@ -152,7 +152,7 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
 /* Parameters of all stages of a pipeline rank. */
 typedef struct rank_parameters {
     ms_parameter_count count;
-    double split_tokens;    /* as ms_split_token_parameters, summed over the stages [count] */
+    double split_tokens;    /* as ms_own_token_parameters, summed over the stages [count] */
     ms_rank_buckets stages; /* those of them that have buckets */
 } rank_parameters;
 
@@ -179,7 +179,7 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
     const ms_model_layout *layout = builder->layout;
     const ms_stage_cost *cost = &costs->stage[stage];
     ms_stage_content content = content_of(layout, stage, cost->layer_first);
-    double split_tokens = ms_split_token_parameters(builder, content);
+    double split_tokens = ms_own_token_parameters(builder, content);
     ms_parameter_count count = {.dense = cost->parameters - cost->expert_parameters,
                                 .expert = cost->expert_parameters};
     if (builder->precision->products.format != MS_PRODUCT_PLAIN) {

@@ -96,7 +96,7 @@ static const struct {
 static double loss_B(const ms_cost_builder *builder, ms_loss loss, bool is_backward) {
     const ms_shard *shard = &builder->shard;
     loss_bytes each = LOSSES[loss].moved[is_backward];
-    if (ms_is_single(shard)) {
+    if (ms_has_fp32_activations(shard)) {
         each.elements -= LOSSES[loss].copied[is_backward].elements;
         each.fp32_B -= LOSSES[loss].copied[is_backward].fp32_B;
     }

@@ -83,7 +83,7 @@ static void count_quantized(const ms_cost_builder *builder, int layer, ms_parame
         double biases = ms_has_bias(model, MS_BIAS_QKV) ? builder->shard.qkv_width : 0;
         biases += ms_has_bias(model, MS_BIAS_MLP) ? builder->shard.up_width : 0;
         count->dense_quantized =
-            count->dense - biases - ms_layer_split_parameters(builder->model, layer);
+            count->dense - biases - ms_layer_replicated_parameters(builder->model, layer);
     }
     if (ms_is_quantized(&own, MS_PRODUCT_EXPERTS)) {
         count->expert_quantized = count->expert;
@@ -149,19 +149,19 @@ ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_
 
 /* Parameters of a stage that tp ranks hold whole and use for their own tokens [count]: in layers,
  * the final norm, and MTP modules with their layers; 0 without sequence parallelism. */
-double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_content content) {
+double ms_own_token_parameters(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_model *model = builder->model;
     if (!builder->layout->has_sequence_parallel) {
         return 0;
     }
     double sum = 0;
     for (int i = 0; i < content.layers; i++) {
-        sum += ms_layer_split_parameters(model, content.layer_first + i);
+        sum += ms_layer_replicated_parameters(model, content.layer_first + i);
     }
     if (has_head(builder, content)) {
         sum += ms_norm_parameters(model);
         for (int module = 0; module < model->mtp_layers; module++) {
-            sum += ms_mtp_parameters(model) + ms_layer_split_parameters(model, model->layers);
+            sum += ms_mtp_parameters(model) + ms_layer_replicated_parameters(model, model->layers);
         }
     }
     return sum;

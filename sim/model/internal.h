@@ -58,7 +58,7 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
 void ms_shard_set_slice(ms_shard *shard, int slice);
 /** Whether activations are in fp32. A copy to fp32 then costs nothing: PyTorch's Tensor.to returns
  * the tensor itself. */
-bool ms_is_single(const ms_shard *shard);
+bool ms_has_fp32_activations(const ms_shard *shard);
 /** Keys in the attention window of layer `layer` (0-based) [tokens]; 0: the layer has no window. */
 int ms_layer_window(const ms_model *model, int layer);
 
@@ -162,13 +162,13 @@ typedef struct ms_side_products {
 } ms_side_products;
 
 /** The product that is being added, and its position in its layer. */
-typedef struct ms_product_place {
+typedef struct ms_product_role {
     ms_product_kind kind; /**< 0: the product is of no kind whose format the user chooses */
     ms_side side;
     ms_side_products apart;
     int layer; /**< layer whose halves are being added; MTP modules are numbered after the last
                   layer */
-} ms_product_place;
+} ms_product_role;
 
 /** The part of a model's costs that the caller wants. */
 typedef struct ms_cost_wanted {
@@ -201,7 +201,7 @@ typedef struct ms_cost_builder {
     int stage_first;  /**< first layer of the virtual stage being built */
     ms_fsdp_unit_progress unit; /**< position of the pass among its units */
     unsigned repeated;          /**< MS_RECOMPUTE_ bits of the layer being added */
-    ms_product_place product;   /**< product being added, and its place in the layer */
+    ms_product_role product;    /**< product being added, and its place in the layer */
     ms_cost_wanted wanted;
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_built_layer built_layers[MS_LAYER_KINDS]
@@ -275,8 +275,8 @@ typedef enum ms_work {
 /** Add memory-bound work of a layer, such as a norm. For the kernels of the model's framework, a
  * table in kernel_passes.c gives how many kernels the work takes and how often they read or write
  * each element. is_backward: of the backward pass. elements: of the work's result [count]. */
-void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
-                    double elements);
+void ms_cost_memory_work(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
+                         double elements);
 /** Work of one kernel, from which its time follows. */
 typedef struct ms_fused_work {
     double flop, bytes;
@@ -340,7 +340,7 @@ void ms_cost_compute_after(ms_cost_builder *builder, int after);
 void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double bytes);
 /** Append a copy of a built layer's segments for another layer of the pass being built. Waits for
  * segments outside of the layer are left out. */
-void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int layer);
+void ms_cost_copy_layer(ms_cost_builder *builder, const ms_built_layer *built, int layer);
 /** Time of work on a GPU: the longer of arithmetic and memory traffic, plus the launch [s].
  *  efficiency: share of the peak, > 0.  *is_memory_bound_out: may be NULL. */
 double ms_roofline_s(const ms_gpu_type *gpu, double flop, double bytes, double efficiency,
@@ -408,7 +408,7 @@ void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operat
                        size_t count);
 /** Add an operator without its collectives over tp: another branch of the layer runs these for both
  * branches. */
-void ms_cost_unsplit(ms_cost_builder *builder, unsigned parts, ms_operator add);
+void ms_cost_without_collectives(ms_cost_builder *builder, unsigned parts, ms_operator add);
 /** Whether `parts` are of a backward pass that repeats `what` of the layer being added. */
 bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_part what);
 /** Add a norm over whole tokens. */
@@ -504,7 +504,7 @@ typedef struct ms_kept_bytes {
 } ms_kept_bytes;
 /** A layer's parameters that every tp rank holds whole and, with sequence parallelism, uses for its
  * own tokens only [count]. */
-double ms_layer_split_parameters(const ms_model *model, int layer);
+double ms_layer_replicated_parameters(const ms_model *model, int layer);
 
 /** Contents of a virtual stage. */
 typedef struct ms_stage_content {
@@ -540,7 +540,7 @@ bool ms_has_joined_ends(const ms_model_layout *layout);
 ms_parameter_count ms_stage_parameters(const ms_cost_builder *builder, ms_stage_content content);
 /** A stage's parameters that every tp rank holds whole and, with sequence parallelism, uses for its
  * own tokens only: norms and biases behind row-split products [count]; 0 without it. */
-double ms_split_token_parameters(const ms_cost_builder *builder, ms_stage_content content);
+double ms_own_token_parameters(const ms_cost_builder *builder, ms_stage_content content);
 /** Fill a stage's memory. */
 ms_stage_memory ms_stage_memory_of(const ms_cost_builder *builder, ms_stage_content content);
 
@@ -568,7 +568,7 @@ void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit
                       bool is_last);
 /** Segments of the step's end before the optimizer: reductions that the passes have not done, and
  * the sums over both directions. stages: the rank's stages with buckets; none where whole units
- * are reduced. held: parameters of both directions. split_tokens: of ms_split_token_parameters. */
+ * are reduced. held: parameters of both directions. split_tokens: of ms_own_token_parameters. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
                               ms_parameter_count held, double split_tokens);
 /** Segments of the step's end after the optimizer: the gathers of parameters that the passes do not

@@ -147,10 +147,10 @@ static bool has_casts(const ms_model *model, ms_work work) {
 }
 
 /* Add the kernels of a piece of memory-bound work, with its bytes divided evenly over them. */
-void ms_cost_passes(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
-                    double elements) {
+void ms_cost_memory_work(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
+                         double elements) {
     passes each = passes_of(builder->model, work, is_backward);
-    if (ms_is_single(&builder->shard) && has_casts(builder->model, work)) {
+    if (ms_has_fp32_activations(&builder->shard) && has_casts(builder->model, work)) {
         each = without_casts(each);
     }
     double elements_B = elements * builder->shard.element_B;

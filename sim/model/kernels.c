@@ -340,7 +340,7 @@ void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm
     if (!is_fused) {
         ms_cost_accumulate(builder, shape.m * shape.n);
     }
-    ms_buckets_made(builder, shape.m * shape.n, 1, false);
+    ms_buckets_count_event(builder, shape.m * shape.n, 1, false);
 }
 
 /* Time of the products of `experts` experts [s]: a library call for each, which run behind each
@@ -396,7 +396,7 @@ void ms_cost_grouped(ms_cost_builder *builder, const char *name, ms_grouped_gemm
         ms_cost_accumulate(builder, work.mean.m * work.mean.n * work.mean.batch);
     }
     if (work.is_weight_gradient) {
-        ms_buckets_made(builder, work.mean.m * work.mean.n, work.mean.batch, true);
+        ms_buckets_count_event(builder, work.mean.m * work.mean.n, work.mean.batch, true);
     }
 }
 

@@ -127,7 +127,7 @@ static double loss_kept_B(const ms_cost_builder *builder) {
 static double loss_working_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double plain_B = shard->tp > 1 ? 12 : 8;
-    double logits_B = ms_is_single(shard) ? 0 : shard->element_B;
+    double logits_B = ms_has_fp32_activations(shard) ? 0 : shard->element_B;
     double logit_B[] = {[MS_LOSS_VOCAB_PARALLEL] = logits_B,
                         [MS_LOSS_PLAIN] = plain_B,
                         [MS_LOSS_FUSED] = 0,

@@ -37,10 +37,10 @@ static void add_latent_norms(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     double elements = own_tokens(shard) * ((double)mla->q_rank + mla->kv_rank);
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_NORMS)) {
-        ms_cost_passes(builder, "latent_norm", MS_WORK_RMS_NORM, false, elements);
+        ms_cost_memory_work(builder, "latent_norm", MS_WORK_RMS_NORM, false, elements);
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_passes(builder, "latent_norm_backward", MS_WORK_RMS_NORM, true, elements);
+        ms_cost_memory_work(builder, "latent_norm_backward", MS_WORK_RMS_NORM, true, elements);
     }
 }
 

@@ -33,7 +33,7 @@ ms_mla_width ms_mla_width_of(const ms_model *model, double heads);
  * norm [count]. */
 double ms_mla_parameters(const ms_model *model, const ms_shard *shard);
 /** Parameters of latent attention that are not split over tp [count]. */
-double ms_mla_split_parameters(const ms_model *model);
+double ms_mla_replicated_parameters(const ms_model *model);
 /** Weights of the products of one layer's attention in the whole model, each met by every token
  * [count]. */
 double ms_mla_weights(const ms_model *model);

@@ -38,7 +38,7 @@ double ms_mla_parameters(const ms_model *model, const ms_shard *shard) {
     return matrices(model, &width) + norm_parameters(model);
 }
 
-double ms_mla_split_parameters(const ms_model *model) {
+double ms_mla_replicated_parameters(const ms_model *model) {
     return model->hidden * ms_mla_width_of(model, 0).down + norm_parameters(model);
 }
 

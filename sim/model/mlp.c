@@ -9,11 +9,11 @@ static void add_activation(ms_cost_builder *builder, unsigned parts) {
     bool is_gated = builder->model->is_gated;
     ms_work work = is_gated ? MS_WORK_SWIGLU : MS_WORK_GELU;
     if ((parts & MS_PART_FORWARD) || ms_repeats(builder, parts, MS_RECOMPUTE_ACTIVATIONS)) {
-        ms_cost_passes(builder, is_gated ? "swiglu" : "gelu", work, false, elements);
+        ms_cost_memory_work(builder, is_gated ? "swiglu" : "gelu", work, false, elements);
     }
     if (parts & MS_PART_INPUT) {
-        ms_cost_passes(builder, is_gated ? "swiglu_backward" : "gelu_backward", work, true,
-                       elements);
+        ms_cost_memory_work(builder, is_gated ? "swiglu_backward" : "gelu_backward", work, true,
+                            elements);
     }
 }
 
@@ -49,7 +49,7 @@ void ms_cost_mlp_half(ms_cost_builder *builder, unsigned parts) {
 /* Add the up product in a parallel block, without a gather of its own: attention gathers the input
  * of both branches. */
 static void add_gathered_up(ms_cost_builder *builder, unsigned parts) {
-    ms_cost_unsplit(builder, parts, add_up);
+    ms_cost_without_collectives(builder, parts, add_up);
 }
 
 void ms_cost_mlp_branch(ms_cost_builder *builder, unsigned parts) {

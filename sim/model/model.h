@@ -17,7 +17,7 @@
  * - FSDP unit: parameters that are gathered together, and whose gradients are reduced together:
  *   a layer, the embedding or the head. In base: the unit of a quantity.
  * - bucket: gradients that one collective reduces.
- * - piece: a share of a product that runs beside a collective of tensor parallelism. A chunk is
+ * - chunk: a share of a product that runs beside a collective of tensor parallelism. A chunk is
  *   something else: in schedule, a virtual stage.
  * - slice: a share of a sequence that has passes of its own (schedule.splits).
  * - product: a matrix product with weights; format: the number type that it multiplies in.
@@ -248,9 +248,9 @@ typedef enum ms_tp_overlap {
     MS_TP_OVERLAP_NONE,
     MS_TP_OVERLAP_BULK,   /**< backward: the gather of an input beside the input gradient, the
                              reduction of the input gradient beside the weight gradient */
-    MS_TP_OVERLAP_CHUNKS, /**< bulk, and products cut in tp_chunks pieces, each beside the
-                             collective of another piece; needs sequence parallelism */
-    MS_TP_OVERLAP_RING,   /**< bulk, and products cut in tp pieces that travel around a ring of the
+    MS_TP_OVERLAP_CHUNKS, /**< bulk, and products cut in tp_chunks chunks, each beside the
+                             collective of another chunk; needs sequence parallelism */
+    MS_TP_OVERLAP_RING,   /**< bulk, and products cut in tp chunks that travel around a ring of the
                              tp ranks; needs sequence parallelism */
 } ms_tp_overlap;
 
@@ -456,7 +456,7 @@ typedef struct ms_model_layout {
                                    become reduce-scatters and all-gathers */
     ms_tp_overlap tp_overlap;
     ms_tp_style tp_style;
-    int tp_chunks;    /**< pieces of MS_TP_OVERLAP_CHUNKS */
+    int tp_chunks;    /**< chunks of MS_TP_OVERLAP_CHUNKS */
     int zero;         /**< ZeRO stage, what is sharded over the replicas: 1 optimizer state, 2 also
                          gradients, 3 also parameters */
     int state_copies; /**< equal sets of shards among the replicas; 0 means 1 */

@@ -56,14 +56,14 @@ double ms_layer_expert_parameters(const ms_model *model, const ms_model_layout *
 
 /* Parameters of a layer that every tp rank holds whole: norms, biases of row-parallel products,
  * products into latents, and routers with gates. */
-double ms_layer_split_parameters(const ms_model *model, int layer) {
+double ms_layer_replicated_parameters(const ms_model *model, int layer) {
     bool is_moe = ms_layer_is_moe(model, layer);
     double biases = ms_has_bias(model, MS_BIAS_ATTENTION_OUTPUT) ? model->hidden : 0;
     biases += ms_has_bias(model, MS_BIAS_MLP) && !is_moe ? model->hidden : 0;
     double gates = (double)model->moe.experts + (model->moe.parts.has_shared_gate ? 1 : 0);
     double heads = model->parts.has_own_qk_gains ? 0 : head_norm_parameters(model, NULL);
     return layer_norms(model) * ms_norm_parameters(model) + biases +
-           (ms_is_mla(model) ? ms_mla_split_parameters(model) : heads) +
+           (ms_is_mla(model) ? ms_mla_replicated_parameters(model) : heads) +
            (is_moe ? gates * model->hidden : 0);
 }
 

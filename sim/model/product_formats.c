@@ -98,7 +98,7 @@ static double speed_of(const ms_gpu_type *gpu, const ms_product_rate *rate, doub
  * PyTorch, torch.backends.cuda.matmul.allow_tf32, without which it does not. */
 static ms_operands working_operands(const ms_cost_builder *builder) {
     const ms_product_rate *single = &builder->gpu->products.single;
-    bool is_single = ms_is_single(&builder->shard) && single->peak_flop_per_s > 0;
+    bool is_single = ms_has_fp32_activations(&builder->shard) && single->peak_flop_per_s > 0;
     return (ms_operands){
         .element_B = builder->shard.element_B,
         .speed = is_single ? speed_of(builder->gpu, single, single->gemm_efficiency) : 1};

@@ -60,7 +60,7 @@ ms_shard ms_shard_of(const ms_model *model, const ms_model_layout *layout,
     return shard;
 }
 
-bool ms_is_single(const ms_shard *shard) {
+bool ms_has_fp32_activations(const ms_shard *shard) {
     enum { SINGLE_B = 4 };
     return shard->element_B >= SINGLE_B;
 }

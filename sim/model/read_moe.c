@@ -86,16 +86,16 @@ enum { DRAWN_LAYERS_MAX = 1000 };
 static const double DRAWN_MAX = 2e7;
 
 /* Where faults of keys are reported: the model's mapping (may be NULL), and its path. */
-typedef struct place {
+typedef struct fault_location {
     const ms_node *model;
     const char *key_path;
     ms_diag *diag;
-} place;
+} fault_location;
 
-/* Report a fault of `map`.`key` (such as moe.top_k), at the key's place in the file, or else the
- * mapping's. Returns MS_E_INPUT. */
+/* Report a fault of `map`.`key` (such as moe.top_k), at the key's fault_location in the file, or
+ * else the mapping's. Returns MS_E_INPUT. */
 __attribute__((format(printf, 4, 5))) static ms_status
-fault(const place *at, const char *map, const char *key, const char *format, ...) {
+fault(const fault_location *at, const char *map, const char *key, const char *format, ...) {
     const ms_node *mapping = ms_node_get(at->model, map);
     char why[160];
     va_list args;
@@ -110,7 +110,7 @@ fault(const place *at, const char *map, const char *key, const char *format, ...
 
 /* Check the keys of `moe` together: numbers of experts, that some layer has experts, limits on
  * drawing, features that need others. Returns MS_OK; MS_E_INPUT, every fault reported. */
-static ms_status check_moe(const place *at, const ms_model *model) {
+static ms_status check_moe(const fault_location *at, const ms_model *model) {
     const ms_moe *moe = &model->moe;
     ms_status status = MS_OK;
     if (moe->top_k > moe->experts) {
@@ -161,7 +161,7 @@ static ms_status check_moe(const place *at, const ms_model *model) {
 }
 
 /* Check the model's keys that latent attention rules out. */
-static ms_status check_mla(const place *at, const ms_model *model) {
+static ms_status check_mla(const fault_location *at, const ms_model *model) {
     ms_status status = MS_OK;
     if (model->kv_heads != model->heads) {
         status = fault(at, "mla", "kv_rank",
@@ -213,7 +213,7 @@ ms_moe_text ms_moe_text_of(const ms_moe *moe) {
 /* Check the keys of `moe:` and `mla:`, where the model has these. */
 ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
                             const ms_model *model) {
-    place at = {.model = mapping, .key_path = key_path, .diag = diag};
+    fault_location at = {.model = mapping, .key_path = key_path, .diag = diag};
     ms_status status = MS_OK;
     if (model->moe.experts > 0) {
         status = check_moe(&at, model);

@@ -189,7 +189,7 @@ void ms_cost_collective(ms_cost_builder *builder, ms_coll_kind kind, double byte
 /* Append the segments of a built layer for another layer. Waits inside the layer are moved along
  * with it. Waits for segments before the layer (gathers) are dropped: ms_fsdp_unit_end sets those
  * of the copy. */
-void ms_cost_repeat(ms_cost_builder *builder, const ms_built_layer *built, int layer) {
+void ms_cost_copy_layer(ms_cost_builder *builder, const ms_built_layer *built, int layer) {
     /* segments of the pass before the built layer; by how many segments the copy lies further on */
     int before = (int)((size_t)built->plan.first - built->pass_first);
     int moved = (int)(builder->segments.count - builder->pass_first) - before;

@@ -6,7 +6,7 @@
  * outside the split products are split by tokens. Forward an all-gather opens a half and a
  * reduce-scatter closes it, backward the other way round. The opening product's input, kept split,
  * is gathered once more for its weight gradient. Collectives block, or run beside products that are
- * cut in pieces for them (tp_overlap).
+ * cut in chunks for them (tp_overlap).
  *
  * Source: Shoeybi et al. 2019, arXiv:1909.08053, section 3; Korthikanti et al. 2022,
  * arXiv:2205.05198, section 4.2.2. */
@@ -81,7 +81,7 @@ void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
 }
 
 /* Pieces that a product is cut into to overlap with its collective; 1: it stays whole. */
-static int piece_count(const ms_cost_builder *builder) {
+static int chunk_count(const ms_cost_builder *builder) {
     switch (builder->layout->tp_overlap) {
     case MS_TP_OVERLAP_CHUNKS:
         return builder->layout->tp_chunks;
@@ -94,25 +94,25 @@ static int piece_count(const ms_cost_builder *builder) {
     }
 }
 
-/* Start the asynchronous collective of one piece of a product; in a ring it is a shift to the next
+/* Start the asynchronous collective of one chunk of a product; in a ring it is a shift to the next
  * rank. Returns the number to wait for it by (ms_cost_communicate). */
-static int start_piece(ms_cost_builder *builder, ms_coll_kind kind) {
+static int start_chunk(ms_cost_builder *builder, ms_coll_kind kind) {
     double bytes = kind == MS_COLL_ALL_GATHER ? gathered_B(builder) : plane_B(builder);
     if (builder->layout->tp_overlap == MS_TP_OVERLAP_RING) {
         kind = MS_COLL_RING_SHIFT;
     }
     return ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_TP,
                                                    .kind = kind,
-                                                   .bytes = bytes / piece_count(builder),
+                                                   .bytes = bytes / chunk_count(builder),
                                                    .is_async = true});
 }
 
-/* Add a product, `in` to `out` columns, over tokens that are gathered piece by piece: each piece is
- * multiplied when its gather has ended. In a ring the first piece is the rank's own. */
+/* Add a product, `in` to `out` columns, over tokens that are gathered chunk by chunk: each chunk is
+ * multiplied when its gather has ended. In a ring the first chunk is the rank's own. */
 static void gather_and_multiply(ms_cost_builder *builder, const char *name, double in, double out) {
-    int pieces = piece_count(builder);
+    int chunks = chunk_count(builder);
     double tokens = builder->shard.tokens;
-    if (pieces == 1) {
+    if (chunks == 1) {
         if (builder->layout->has_sequence_parallel) {
             ms_cost_collective(builder, MS_COLL_ALL_GATHER, gathered_B(builder));
         }
@@ -122,33 +122,33 @@ static void gather_and_multiply(ms_cost_builder *builder, const char *name, doub
     }
     int gathered[PIECES_MAX] = {0};
     int own = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? 1 : 0;
-    for (int i = own; i < pieces; i++) {
-        gathered[i] = start_piece(builder, MS_COLL_ALL_GATHER);
+    for (int i = own; i < chunks; i++) {
+        gathered[i] = start_chunk(builder, MS_COLL_ALL_GATHER);
     }
-    for (int i = 0; i < pieces; i++) {
+    for (int i = 0; i < chunks; i++) {
         ms_cost_compute_after(builder, gathered[i]);
-        ms_cost_product(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens / chunks, out, in, 1});
     }
 }
 
-/* Add a product, `in` to `out` columns, whose partial sums are reduced piece by piece: each piece's
- * reduction runs beside the products behind it. In a ring the last piece is the rank's own. */
+/* Add a product, `in` to `out` columns, whose partial sums are reduced chunk by chunk: each chunk's
+ * reduction runs beside the products behind it. In a ring the last chunk is the rank's own. */
 static void multiply_and_reduce(ms_cost_builder *builder, const char *name, double in, double out) {
-    int pieces = piece_count(builder);
+    int chunks = chunk_count(builder);
     double tokens = builder->shard.tokens;
-    if (pieces == 1) {
+    if (chunks == 1) {
         ms_cost_product(builder, name, (ms_gemm_shape){tokens, out, in, 1});
         ms_cost_collective(builder, reduction(builder), plane_B(builder));
         ms_cost_compute(builder);
         return;
     }
     int last = 0;
-    int sent = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? pieces - 1 : pieces;
-    for (int i = 0; i < pieces; i++) {
+    int sent = builder->layout->tp_overlap == MS_TP_OVERLAP_RING ? chunks - 1 : chunks;
+    for (int i = 0; i < chunks; i++) {
         ms_cost_compute(builder);
-        ms_cost_product(builder, name, (ms_gemm_shape){tokens / pieces, out, in, 1});
+        ms_cost_product(builder, name, (ms_gemm_shape){tokens / chunks, out, in, 1});
         if (i < sent) {
-            last = start_piece(builder, MS_COLL_REDUCE_SCATTER);
+            last = start_chunk(builder, MS_COLL_REDUCE_SCATTER);
         }
     }
     ms_cost_compute_after(builder, last);
@@ -221,8 +221,8 @@ void ms_cost_opening(ms_cost_builder *builder, unsigned parts, const ms_linear_n
 }
 
 /* Add the linear layer that closes a half. Where collectives overlap: forward, product and
- * reduction piece by piece; backward, the output's gradient is gathered and multiplied piece by
- * piece. */
+ * reduction chunk by chunk; backward, the output's gradient is gathered and multiplied chunk by
+ * chunk. */
 void ms_cost_row(ms_cost_builder *builder, unsigned parts, const ms_linear_names *names, double in,
                  double out) {
     const ms_linear_size size = {builder->shard.tokens, in, out};

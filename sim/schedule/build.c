@@ -82,7 +82,7 @@ static ms_status place_stages(const ms_schedule_type *type, ms_arena *arena, ms_
         return ms_diag_no_memory(diag);
     }
     for (int stage = 0; stage < program->stages; stage++) {
-        int rank = type->place(&program->spec, stage);
+        int rank = type->rank_of_stage(&program->spec, stage);
         program->stage_rank[stage] = rank;
         program->stage_chunk[stage] = chunks_of[rank]++;
     }

@@ -14,7 +14,7 @@ static unsigned bit(ms_pass pass) {
 /* A check of one program, and how its faults are reported. */
 typedef struct list_checker {
     const ms_program *program;
-    const ms_fault_place *place; /* maps actions to cells of a schedule file; NULL: no file */
+    const ms_fault_location *location; /* maps actions to cells of a schedule file; NULL: no file */
     ms_diag *diag;
 } list_checker;
 
@@ -23,7 +23,7 @@ enum { NO_ACTION = -1 };
 /* Report a fault of the action at `index`, as "'<stage><pass><mb>' <what>". Returns MS_E_INPUT. */
 static ms_status report(const list_checker *c, int rank, size_t index, const char *what) {
     const ms_action *action = &c->program->actions[index];
-    return ms_fault_report(c->place, rank, (int64_t)index, c->diag, "'%d%s%d' %s", action->stage,
+    return ms_fault_report(c->location, rank, (int64_t)index, c->diag, "'%d%s%d' %s", action->stage,
                            ms_pass_name((ms_pass)action->pass), action->mb, what);
 }
 
@@ -34,12 +34,12 @@ static ms_status check_action(const list_checker *c, int rank, size_t index) {
     const ms_action *action = &program->actions[index];
     if (action->pass >= MS_PASS_COUNT || action->stage < 0 || action->stage >= program->stages ||
         action->mb < 0 || action->mb >= program->mb_count) {
-        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+        return ms_fault_report(c->location, rank, (int64_t)index, c->diag,
                                "pass %d, stage %d, microbatch %d: no such action", action->pass,
                                action->stage, action->mb);
     }
     if (program->stage_rank[action->stage] != rank) {
-        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+        return ms_fault_report(c->location, rank, (int64_t)index, c->diag,
                                "'%d%s%d' belongs to rank %d, which owns the stage", action->stage,
                                ms_pass_name((ms_pass)action->pass), action->mb,
                                program->stage_rank[action->stage]);
@@ -178,7 +178,7 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
             const char *missing = (passes & bit(MS_PASS_F)) == 0   ? "F"
                                   : (passes & bit(MS_PASS_I)) != 0 ? "W"
                                                                    : "B";
-            return ms_fault_report(c->place, c->program->stage_rank[stage], NO_ACTION, c->diag,
+            return ms_fault_report(c->location, c->program->stage_rank[stage], NO_ACTION, c->diag,
                                    "'%d%s%d' is missing", stage, missing, mb);
         }
     }
@@ -187,9 +187,9 @@ static ms_status check_complete(const list_checker *c, const uint8_t *seen) {
 
 /* Check a program, and report the first fault. Each check relies on the ones before it: form of the
  * actions, order of the lists, completeness, no deadlock, moves of parameters. */
-ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
+ms_status ms_program_check_at(const ms_program *program, const ms_fault_location *location,
                               ms_diag *diag) {
-    list_checker c = {.program = program, .place = place, .diag = diag};
+    list_checker c = {.program = program, .location = location, .diag = diag};
     if (check_form(&c) != MS_OK) {
         return MS_E_INPUT;
     }
@@ -198,8 +198,8 @@ ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *p
     uint8_t *seen = MS_NEW(&scratch, uint8_t, ms_program_keys(program));
     ms_status status = seen == NULL ? ms_diag_no_memory(diag) : check_lists(&c, seen);
     status = status == MS_OK ? check_complete(&c, seen) : status;
-    status = status == MS_OK ? ms_program_check_ends(program, place, &scratch, diag) : status;
-    status = status == MS_OK ? ms_unshard_check(program, place, &scratch, diag) : status;
+    status = status == MS_OK ? ms_program_check_ends(program, location, &scratch, diag) : status;
+    status = status == MS_OK ? ms_unshard_check(program, location, &scratch, diag) : status;
     ms_arena_release(&scratch);
     return status;
 }

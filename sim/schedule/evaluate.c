@@ -119,8 +119,10 @@ static double start_of_stop(const paper *eval, const ms_program_stop *stop, doub
         ms_producer producers[2];
         int count = ms_action_producers(eval->program, action, producers);
         for (int i = 0; i < count; i++) {
-            /* - 1: ms_ready_order_done returns an index + 1, as every producer has been visited */
-            double arrival = eval->slots[ms_ready_order_done(&eval->order, &producers[i]) - 1].end;
+            /* - 1: ms_ready_order_visited_at returns an index + 1, as every producer has been
+             * visited */
+            double arrival =
+                eval->slots[ms_ready_order_visited_at(&eval->order, &producers[i]) - 1].end;
             arrival += has_latency ? latency(eval, action->stage, producers[i].stage) : 0;
             start = arrival > start ? arrival : start;
         }

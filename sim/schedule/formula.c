@@ -61,8 +61,8 @@ bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_cos
 
 /* Whether costs are even, messages free, and the split of the backward pass the same for all
  * stages. */
-bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_costs *costs,
-                                ms_even_costs *even_out) {
+bool ms_schedule_costs_are_even_and_free(const ms_program *program, const ms_schedule_costs *costs,
+                                         ms_even_costs *even_out) {
     ms_even_costs even;
     if (!ms_schedule_costs_are_even(program, costs, &even) || even.p2p != 0 ||
         !even.is_split_even) {

@@ -38,7 +38,7 @@ typedef struct ms_schedule_type {
     ms_status (*check)(const struct ms_schedule_type *type, const ms_schedule_spec *spec,
                        ms_diag *diag);
     /** Placement: the pipeline rank that owns a stage of the program. */
-    int (*place)(const ms_schedule_spec *spec, int stage);
+    int (*rank_of_stage)(const ms_schedule_spec *spec, int stage);
     /** Number of microbatches of a round (ms_program.round).  NULL: no rounds. */
     int (*round)(const ms_schedule_spec *spec);
     /** Append the whole list of one rank.  rank: 0..P-1, called in this order. */
@@ -86,15 +86,15 @@ void ms_action_list_add_pair(ms_action_list *list, const ms_action *forward,
                              const ms_action *backward);
 
 /** Placement "loop": chunk c of rank r is stage c*P + r. */
-int ms_place_loop(const ms_schedule_spec *spec, int stage);
+int ms_stage_rank_loop(const ms_schedule_spec *spec, int stage);
 /** Placement "v": the stages of even chunks go down the ranks, those of odd chunks up again. With
  * two directions of one stage per rank, stage s of the first direction is on rank s, and stage s of
  * the second direction, P + s in the program, on rank P-1-s. */
-int ms_place_v(const ms_schedule_spec *spec, int stage);
+int ms_stage_rank_v(const ms_schedule_spec *spec, int stage);
 
 /** Check M >= P, for kinds that need it.  Returns MS_OK; MS_E_INPUT (reported). */
-ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
-                                   ms_diag *diag);
+ms_status ms_schedule_check_m_at_least_p(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                                         ms_diag *diag);
 
 /** The order of a rank's list in the 1F1B family: warm-up of F, one F and one backward pass in
  * turn, cool-down of backward passes. The F of a rank, and its backward passes, are each counted by
@@ -102,33 +102,33 @@ ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedu
  *  rank: pipeline rank.  total: number of F of the rank, and of backward passes.  warmup: number of
  * F before the first F that is followed by a backward pass, <= total.  add: append the k-th F
  * (MS_PASS_F) or backward pass (any other pass) of the rank. */
-typedef struct ms_1f1b_order {
+typedef struct ms_1f1b_list {
     const ms_schedule_spec *spec;
     int rank;
     int64_t total;
     int64_t warmup;
     int group; /**< N, microbatches per group, for ms_interleaved_add */
-    void (*add)(const struct ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list);
-} ms_1f1b_order;
+    void (*add)(const struct ms_1f1b_list *order, ms_pass pass, int64_t k, ms_action_list *list);
+} ms_1f1b_list;
 
 /** Make the order of a rank that runs every microbatch, or every slice of it, on each of its
  * chunks.
  *  warmup: reduced to the rank's number of F where it exceeds that.  Returns an order whose `add`
  * is for one stage per rank; kinds with more replace it. */
-ms_1f1b_order ms_1f1b_order_of(const ms_schedule_spec *spec, int rank, int64_t warmup);
+ms_1f1b_list ms_1f1b_list_of(const ms_schedule_spec *spec, int rank, int64_t warmup);
 
 /** Append a rank's list in this order, with whole backward passes B. */
-void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list);
+void ms_generate_1f1b(const ms_1f1b_list *order, ms_action_list *list);
 
 /** Append a rank's list in this order, with backward passes split: warm-up of F; then, in every
  * step, one F while there are any, one I, and the W whose I ran `lag` steps before; the W left at
  * the end. */
-void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list);
+void ms_generate_split(const ms_1f1b_list *order, int lag, ms_action_list *list);
 
-/** `add` of interleaved kinds. The order of F is: for each group of ms_1f1b_order.group
+/** `add` of interleaved kinds. The order of F is: for each group of ms_1f1b_list.group
  * microbatches, for each chunk, the microbatches of the group; the last group has the remainder.
  * Backward passes go through the chunks of a group in reverse. */
-void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list);
+void ms_interleaved_add(const ms_1f1b_list *order, ms_pass pass, int64_t k, ms_action_list *list);
 /** PyTorch's group size: M / max(1, M/P rounded down). */
 int ms_torch_group(const ms_schedule_spec *spec);
 /** Check that the number of PyTorch's groups divides M.  Returns MS_OK; MS_E_INPUT (reported). */
@@ -152,8 +152,8 @@ bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_cos
 /** Whether costs are even (ms_schedule_costs_are_even), messages are free, and input and weight
  * gradients are each the same for every stage.
  *  even_out: likewise. */
-bool ms_schedule_costs_are_free(const ms_program *program, const ms_schedule_costs *costs,
-                                ms_even_costs *even_out);
+bool ms_schedule_costs_are_even_and_free(const ms_program *program, const ms_schedule_costs *costs,
+                                         ms_even_costs *even_out);
 /** Latency of messages between a stage and the next one; 0 if both are on one rank.  stage: of the
  * program, not the last of its direction. */
 double ms_schedule_latency(const ms_program *program, const ms_schedule_costs *costs, int stage);
@@ -188,23 +188,23 @@ int ms_action_producers(const ms_program *program, const ms_action *action,
 int ms_action_consumer(const ms_program *program, const ms_action *action);
 
 /** Maps the actions of a program to cells of the file that it is from, to report faults. */
-typedef struct ms_fault_place {
+typedef struct ms_fault_location {
     /** Report the fault `what` of a rank.  index: of the action at fault in the program; -1: a
      * fault of the rank's line. */
     void (*report)(void *context, int rank, int64_t index, const char *what);
     /** Number, from 1, of the cell of an action in its line, rank + 1, of the file. */
     long (*cell)(void *context, int rank, size_t index);
     void *context; /**< first argument of both functions */
-} ms_fault_place;
+} ms_fault_location;
 
-/** Report a fault at its place in a file; without a file (`place` NULL) with its rank only.
- *  index: as in ms_fault_place.report.  Returns MS_E_INPUT. */
-ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, ms_diag *diag,
+/** Report a fault at its place in a file; without a file (`location` NULL) with its rank only.
+ *  index: as in ms_fault_location.report.  Returns MS_E_INPUT. */
+ms_status ms_fault_report(const ms_fault_location *location, int rank, int64_t index, ms_diag *diag,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /** ms_program_check that reports faults at their places in a file.  place: NULL: the program is not
  * from a file. */
-ms_status ms_program_check_at(const ms_program *program, const ms_fault_place *place,
+ms_status ms_program_check_at(const ms_program *program, const ms_fault_location *location,
                               ms_diag *diag);
 
 /** Whether every action names a pass, a stage and a microbatch that exist, and is in the list of

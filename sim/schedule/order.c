@@ -64,7 +64,7 @@ bool ms_rank_next(ms_rank_cursor *cursor, ms_program_stop *stop_out) {
     return true;
 }
 
-uint32_t ms_ready_order_done(const ms_ready_order *order, const ms_producer *producer) {
+uint32_t ms_ready_order_visited_at(const ms_ready_order *order, const ms_producer *producer) {
     size_t key = ms_program_key(order->program, producer->stage, producer->mb);
     return producer->is_forward ? order->forward_at[key] : order->gradient_at[key];
 }
@@ -72,8 +72,8 @@ uint32_t ms_ready_order_done(const ms_ready_order *order, const ms_producer *pro
 /* Find a producer that has not been visited, for the next stop of a rank. Returns the action that
  * needs it; NULL: none is missing. Looks at all producers of the rank's next action; of a pair, at
  * those of both actions. */
-const ms_action *ms_ready_order_missing(const ms_ready_order *order, int rank,
-                                        ms_producer *missing_out) {
+const ms_action *ms_ready_order_blocked_action(const ms_ready_order *order, int rank,
+                                               ms_producer *missing_out) {
     const ms_rank_cursor *cursor = &order->cursors[rank];
     int width = width_at(cursor);
     for (int member = 0; member < width; member++) {
@@ -81,7 +81,7 @@ const ms_action *ms_ready_order_missing(const ms_ready_order *order, int rank,
         ms_producer producers[2];
         int count = ms_action_producers(order->program, action, producers);
         for (int i = 0; i < count; i++) {
-            if (ms_ready_order_done(order, &producers[i]) == 0) {
+            if (ms_ready_order_visited_at(order, &producers[i]) == 0) {
                 *missing_out = producers[i];
                 return action;
             }
@@ -161,7 +161,7 @@ bool ms_ready_order_next(ms_ready_order *order, ms_program_stop *stop_out) {
     ms_producer missing;
     while (order->rank >= 0 || turn_to_next_rank(order)) {
         int rank = order->rank;
-        if (ms_ready_order_missing(order, rank, &missing) == NULL &&
+        if (ms_ready_order_blocked_action(order, rank, &missing) == NULL &&
             ms_rank_next(&order->cursors[rank], stop_out)) {
             for (int member = 0; member < stop_out->width; member++) {
                 finish_action(order, &stop_out->actions[member]);

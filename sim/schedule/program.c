@@ -72,7 +72,7 @@ int ms_action_receiver(const ms_program *program, const ms_action *action) {
 
 /* Number of earlier passes with the same effect on the action's stage. I and the first half of B
  * count B and I; W and the second half of B (at_end) count B and W. */
-int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end) {
+int ms_action_count_earlier(const ms_action *action, const int *runs, bool at_end) {
     const int *own = &runs[action->stage * MS_PASS_COUNT];
     if (action->pass == MS_PASS_F) {
         return own[MS_PASS_F];
@@ -83,17 +83,17 @@ int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end)
 
 /* Report a fault of a program at its cell in the file, or by its rank if the program is not from a
  * file. */
-ms_status ms_fault_report(const ms_fault_place *place, int rank, int64_t index, ms_diag *diag,
+ms_status ms_fault_report(const ms_fault_location *location, int rank, int64_t index, ms_diag *diag,
                           const char *format, ...) {
     char what[256];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    if (place == NULL) {
+    if (location == NULL) {
         ms_diag_error(diag, "rank %d: %s", rank, what);
     } else {
-        place->report(place->context, rank, index, what);
+        location->report(location->context, rank, index, what);
     }
     return MS_E_INPUT;
 }

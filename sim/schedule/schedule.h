@@ -166,7 +166,7 @@ static inline int ms_program_model_stage(const ms_program *program, int stage) {
  * effect before: F for an F, B or I for an I, B or W for a W. For a B: B or I (at_end: false), or B
  * or W (at_end: true).
  *  runs: [stages * MS_PASS_COUNT] number of passes run, by stage and kind of pass. */
-int ms_action_runs_before(const ms_action *action, const int *runs, bool at_end);
+int ms_action_count_earlier(const ms_action *action, const int *runs, bool at_end);
 
 /** Whether an action computes the first weight gradients of a round on its stage; false without
  * rounds. */

@@ -196,7 +196,7 @@ enum { SHARDED, UNSHARDED, USED };
 /* A check of the moves of one program, rank by rank. */
 typedef struct unshard_checker {
     const ms_program *program;
-    const ms_fault_place *place; /* maps actions to cells of a schedule file; NULL: no file */
+    const ms_fault_location *location; /* maps actions to cells of a schedule file; NULL: no file */
     ms_diag *diag;
     uint8_t *state; /* [stages] SHARDED, UNSHARDED or USED */
 } unshard_checker;
@@ -212,7 +212,7 @@ static ms_status check_move(const unshard_checker *c, int rank, const ms_shard_m
                                                 : "reshards what is not unsharded";
         /* a move behind the last action has no cell of an action to report */
         bool is_end = m->before == c->program->first[rank + 1];
-        return ms_fault_report(c->place, rank, is_end ? -1 : (int64_t)m->before, c->diag,
+        return ms_fault_report(c->location, rank, is_end ? -1 : (int64_t)m->before, c->diag,
                                "'%d%s' before this place %s", m->stage,
                                m->is_unshard ? "UNSHARD" : "RESHARD", why);
     }
@@ -226,7 +226,7 @@ static ms_status check_pass(const unshard_checker *c, int rank, size_t index) {
     const ms_action *action = &c->program->actions[index];
     uint8_t *state = &c->state[action->stage];
     if (*state == SHARDED) {
-        return ms_fault_report(c->place, rank, (int64_t)index, c->diag,
+        return ms_fault_report(c->location, rank, (int64_t)index, c->diag,
                                "'%d%s%d' comes while the stage's parameters are sharded",
                                action->stage, ms_pass_name((ms_pass)action->pass), action->mb);
     }
@@ -257,7 +257,7 @@ static ms_status check_rank(const unshard_checker *c, int rank) {
     }
     for (int stage = 0; stage < program->stages && status == MS_OK; stage++) {
         if (program->stage_rank[stage] == rank && c->state[stage] != SHARDED) {
-            status = ms_fault_report(c->place, rank, -1, c->diag,
+            status = ms_fault_report(c->location, rank, -1, c->diag,
                                      "stage %d is unsharded and never resharded", stage);
         }
     }
@@ -266,10 +266,10 @@ static ms_status check_rank(const unshard_checker *c, int rank) {
 
 /* Check the moves of a program. All stages start sharded, and a rank's stages are sharded again at
  * the end of its list. */
-ms_status ms_unshard_check(const ms_program *program, const ms_fault_place *place,
+ms_status ms_unshard_check(const ms_program *program, const ms_fault_location *location,
                            ms_arena *scratch, ms_diag *diag) {
     unshard_checker c = {.program = program,
-                         .place = place,
+                         .location = location,
                          .diag = diag,
                          .state = MS_NEW(scratch, uint8_t, program->stages)};
     if (c.state == NULL) {

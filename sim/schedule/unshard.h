@@ -18,7 +18,7 @@ bool ms_unshard_list(const ms_action *actions, size_t count, int stages, int act
  * unsharded twice, none is resharded unused, and all are resharded at the end.  place: maps actions
  * to cells of the file that the program is from; NULL: not from a file.  Returns MS_OK, also for a
  * program without moves; MS_E_INPUT (the first fault reported); MS_E_NOMEM (reported). */
-ms_status ms_unshard_check(const ms_program *program, const ms_fault_place *place,
+ms_status ms_unshard_check(const ms_program *program, const ms_fault_location *location,
                            ms_arena *scratch, ms_diag *diag);
 
 #endif

@@ -84,10 +84,10 @@ static void judge_unmatched(comparing *c, const char *key, const ms_value *tree,
     if (is_list && !ms_rows_name(key, lists, c->arena, rows)) {
         return;
     }
-    size_t place = 0;
+    size_t index = 0;
     for (const ms_value *child = tree->first; child != NULL; child = child->next) {
         const char *path =
-            is_list ? path_of_row(c, key, rows[0].names[place++]) : path_below(c, key, child->key);
+            is_list ? path_of_row(c, key, rows[0].names[index++]) : path_below(c, key, child->key);
         if (!ms_trace_is_volatile(path)) {
             judge_unmatched(c, path, child, verdict);
         }

@@ -163,7 +163,7 @@ static const char *value_of(const resolved_key *key) {
 static bool differs(const key_pair *pair) {
     const char *a = value_of(pair->a);
     const char *b = value_of(pair->b);
-    return a == NULL || b == NULL ? a != b : !ms_compare_says_the_same(a, b);
+    return a == NULL || b == NULL ? a != b : !ms_compare_texts_are_equal(a, b);
 }
 
 /* Whether the user typed the key on either side. */

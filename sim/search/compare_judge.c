@@ -71,7 +71,7 @@ static double find_tolerance(const ms_compare_rules *rules, const char *key) {
     for (size_t i = 0; i < rules->tolerance_count; i++) {
         const ms_tolerance *tolerance = &rules->tolerances[i];
         size_t length = strlen(tolerance->key);
-        if (length >= longest && ms_key_holds(tolerance->key, key) != MS_KEY_NONE) {
+        if (length >= longest && ms_key_matches(tolerance->key, key) != MS_KEY_NONE) {
             longest = length;
             share = tolerance->share;
         }
@@ -85,7 +85,7 @@ static bool guard_holds(const ms_guard *guard, ms_key_match match, bool has_numb
     if (match == MS_KEY_ITSELF) {
         return true;
     }
-    return match == MS_KEY_ABOVE && !has_text && (has_number || !guard->is_increase);
+    return match == MS_KEY_ANCESTOR && !has_text && (has_number || !guard->is_increase);
 }
 
 /* Find the guard of a quantity: of the guards that hold, the one with the longest key; of equally
@@ -101,7 +101,7 @@ static int find_guard(const ms_compare_rules *rules, const char *key, const ms_v
     *is_named_out = false;
     for (size_t i = 0; i < rules->guard_count; i++) {
         const ms_guard *guard = &rules->guards[i];
-        ms_key_match match = ms_key_holds(guard->key, key);
+        ms_key_match match = ms_key_matches(guard->key, key);
         size_t length = strlen(guard->key);
         *is_named_out = *is_named_out || match != MS_KEY_NONE;
         if (length >= longest && guard_holds(guard, match, has_number, has_text)) {

@@ -24,9 +24,9 @@ static const char *skip_row(const char *path, bool has_begun) {
 /* Walk along the key and the path in parallel: a '*' of the key passes one word of the path, a ']'
  * the rest of a row's name, any other character must be equal. The key matches if the path then
  * ends, or goes on below it ('.' or '['). A key that ends inside a row's name matches nothing. */
-ms_key_match ms_key_holds(const char *key, const char *path) {
+ms_key_match ms_key_matches(const char *key, const char *path) {
     if (key[0] == '\0') {
-        return MS_KEY_ABOVE;
+        return MS_KEY_ANCESTOR;
     }
     bool is_in_row = false; /* between '[' and ']' of the key */
     for (const char *start = key; *key != '\0'; key++) {
@@ -45,7 +45,9 @@ ms_key_match ms_key_holds(const char *key, const char *path) {
     if (is_in_row) {
         return MS_KEY_NONE;
     }
-    return *path == '\0' ? MS_KEY_ITSELF : strchr(".[", *path) != NULL ? MS_KEY_ABOVE : MS_KEY_NONE;
+    return *path == '\0'                 ? MS_KEY_ITSELF
+           : strchr(".[", *path) != NULL ? MS_KEY_ANCESTOR
+                                         : MS_KEY_NONE;
 }
 
 /* ---- keys that match no quantity ---- */
@@ -128,7 +130,7 @@ static void report_unknown(const char *key, const ms_vector *keys, ms_diag *diag
  * (reported). */
 static ms_status check_key(const char *key, const ms_vector *keys, ms_diag *diag) {
     for (size_t i = 0; i < keys->count; i++) {
-        if (ms_key_holds(key, MS_AT(keys, const char *, i)) != MS_KEY_NONE) {
+        if (ms_key_matches(key, MS_AT(keys, const char *, i)) != MS_KEY_NONE) {
             return MS_OK;
         }
     }

@@ -6,13 +6,13 @@
 
 /* How a key matches the path of a quantity. */
 typedef enum ms_key_match {
-    MS_KEY_NONE,  /* the key does not match the path */
-    MS_KEY_ABOVE, /* the key is the path of an object or a list that has the quantity */
-    MS_KEY_ITSELF /* the key is the path of the quantity itself */
+    MS_KEY_NONE,     /* the key does not match the path */
+    MS_KEY_ANCESTOR, /* the key is the path of an object or a list that has the quantity */
+    MS_KEY_ITSELF    /* the key is the path of the quantity itself */
 } ms_key_match;
 
 /* How a key of a guard or a tolerance matches the path of a quantity; compare.h says how both are
  * written. O(length). */
-ms_key_match ms_key_holds(const char *key, const char *path);
+ms_key_match ms_key_matches(const char *key, const char *path);
 
 #endif

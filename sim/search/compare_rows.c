@@ -63,9 +63,9 @@ static bool add_column(const ms_value *row, const char *column, ms_buffer *name)
     }
 }
 
-/* The name of a row by its first columns, or its position where it lacks one of them. place: its
+/* The name of a row by its first columns, or its position where it lacks one of them. index: its
  * position in the list. columns: how many. In `arena`; NULL: no memory. */
-static const char *name_row(const ms_value *row, size_t place, const identity *what, size_t columns,
+static const char *name_row(const ms_value *row, size_t index, const identity *what, size_t columns,
                             ms_arena *arena) {
     ms_buffer name;
     ms_buffer_init(&name);
@@ -75,7 +75,7 @@ static const char *name_row(const ms_value *row, size_t place, const identity *w
     }
     const char *text = NULL;
     if (!has_name) {
-        text = ms_arena_printf(arena, "%zu", place);
+        text = ms_arena_printf(arena, "%zu", index);
     } else {
         text = ms_buffer_keep(&name, arena);
     }

@@ -88,13 +88,12 @@ void ms_point_write_settings(const ms_words *settings, ms_buffer *out);
 /** Fill in the row of a job whose simulation has ended: program, status, figures or reason.
  *  outcome: of the simulation; the row borrows its reason. program: version that simulated the job,
  * borrowed. O(1). */
-void ms_point_take_outcome(const ms_worker_outcome *outcome, const char *program,
-                           ms_store_row *row);
+void ms_point_fill_row(const ms_worker_outcome *outcome, const char *program, ms_store_row *row);
 
 /** Report the reason of a simulation that lacked memory or could not read or write a file
  * (MS_E_NOMEM, MS_E_IO). Such a study writes no result, so no table would show the reason. status:
  * of the simulation; for any other status nothing is reported. */
-void ms_point_tell_failure(ms_status status, const char *reason, ms_diag *diag);
+void ms_point_report_failure(ms_status status, const char *reason, ms_diag *diag);
 
 /** Simulate the points of a study. The rows are the same for any number of jobs, and whatever the
  * store has already.

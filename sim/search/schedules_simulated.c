@@ -17,10 +17,10 @@
 #include "trace/trace.h"
 
 #define FIELD(name) offsetof(ms_simulated_row, name)
-#define SHARE(word, place)                                                                         \
-    { "time_share." word, MS_COLUMN_NUMBER, FIELD(figures.share[place]), .sort = MS_SORT_LOWEST }
-#define UNSORTED_SHARE(word, place)                                                                \
-    { "time_share." word, MS_COLUMN_NUMBER, .offset = FIELD(figures.share[place]) }
+#define SHARE(word, index)                                                                         \
+    { "time_share." word, MS_COLUMN_NUMBER, FIELD(figures.share[index]), .sort = MS_SORT_LOWEST }
+#define UNSORTED_SHARE(word, index)                                                                \
+    { "time_share." word, MS_COLUMN_NUMBER, .offset = FIELD(figures.share[index]) }
 
 const ms_table_column MS_SIMULATED_COLUMNS[] = {
     {"schedule", MS_COLUMN_TEXT, FIELD(name), .sort = MS_SORT_LOWEST, .is_of_left_out = true},

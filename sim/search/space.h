@@ -27,10 +27,10 @@ typedef struct ms_space_request {
                                     list in YAML. For an axis of the mesh also "all", every divisor
                                     of the GPUs. A value that is a mapping sets the keys below the
                                     path together */
-    const ms_node *const *places; /**< [varied.count] places of these keys in a file, for messages;
-                                     NULL: the command line gave the key, or all keys */
-    const ms_node *gpus_place;    /**< place of `gpus` in a file; NULL: the command line */
-    const ms_node *platforms_place; /**< place of `platforms` in a file; NULL: the command line */
+    const ms_node *const *nodes;   /**< [varied.count] nodes of these keys in a file, for messages;
+                                       NULL: the command line gave the key, or all keys */
+    const ms_node *gpus_node;      /**< place of `gpus` in a file; NULL: the command line */
+    const ms_node *platforms_node; /**< place of `platforms` in a file; NULL: the command line */
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
     const int *limits;  /**< [platforms.count, or 1] maximum number of GPUs of each platform, which
                              has the most whole nodes below it; NULL: `gpus` are exact */

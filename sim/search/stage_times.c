@@ -47,8 +47,8 @@ __attribute__((format(printf, 3, 4))) static void fault(const profile *p, const 
                     .source_B = (size_t)(p->body.to - p->body.from),
                     .line = p->line};
     if (cell != NULL) {
-        size_t width = (size_t)(cell->place.to - cell->place.from);
-        mark.column = (int)(cell->place.from - p->line_start) + 1;
+        size_t width = (size_t)(cell->span.to - cell->span.from);
+        mark.column = (int)(cell->span.from - p->line_start) + 1;
         mark.width = width == 0 ? 1 : (int)width;
     }
     ms_diag_at(p->diag, &mark, NULL, "%s", what);
@@ -84,7 +84,7 @@ static void read_name(profile *p, const ms_cell *cell, unsigned *seen) {
 static void read_header(profile *p, ms_span line) {
     unsigned seen = 0;
     ms_cell cell;
-    while (ms_cells_take(&line, &cell)) {
+    while (ms_cells_next(&line, &cell)) {
         if (cell.fault == NULL) {
             read_name(p, &cell, &seen);
         } else {
@@ -156,7 +156,7 @@ static void read_last_p2p(const profile *p, const ms_cell *cell) {
 static bool split_line(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX]) {
     int count = 0;
     ms_cell cell;
-    for (; ms_cells_take(&line, &cell); count++) {
+    for (; ms_cells_next(&line, &cell); count++) {
         if (count == p->column_count) {
             fault(p, &cell, "the header has %d columns, and this is one more", p->column_count);
             return false;
@@ -200,8 +200,8 @@ static void read_times(profile *p, ms_span line) {
  * two quotes is not empty. */
 static bool is_empty(ms_span line) {
     ms_cell cell;
-    while (ms_cells_take(&line, &cell)) {
-        if (cell.place.from != cell.place.to) {
+    while (ms_cells_next(&line, &cell)) {
+        if (cell.span.from != cell.span.to) {
             return false;
         }
     }
@@ -228,7 +228,7 @@ static ms_status read_lines(profile *p) {
     ms_span rest = p->body;
     ms_span line;
     bool has_header = false;
-    while (ms_cells_take_line(&rest, &line)) {
+    while (ms_cells_next_line(&rest, &line)) {
         p->line++;
         p->line_start = line.from;
         if (is_empty(line)) {

@@ -92,20 +92,20 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
  * reported). */
 ms_status ms_store_put(ms_store *store, const ms_store_row *row);
 
-/** Keep a row in memory until ms_store_settle puts it.  row: copied.  Returns MS_OK; MS_E_NOMEM
+/** Keep a row in memory until ms_store_flush puts it.  row: copied.  Returns MS_OK; MS_E_NOMEM
  * (reported). */
-ms_status ms_store_hold(ms_store *store, const ms_store_row *row);
+ms_status ms_store_queue(ms_store *store, const ms_store_row *row);
 
 /** How long the rows that are held should wait for more rows [s]: after a transaction as long as
  * that transaction took, at most a second. So other processes get access to the file in between,
  * and a slow disk does not take most of the time. 0: the rows need not wait, or none is held.
  * store: may be NULL. O(1). */
-double ms_store_wait_s(const ms_store *store);
+double ms_store_flush_delay_s(const ms_store *store);
 
 /** Put the rows that are held, in one transaction: on a slow disk the flush takes long, and is done
  * once for all rows. They are on the disk when this returns. store: NULL does nothing. Returns as
  * ms_store_put; after a failure none of the rows is put, and none is held any more. */
-ms_status ms_store_settle(ms_store *store);
+ms_status ms_store_flush(ms_store *store);
 
 /** Begin a transaction: rows that are put from now on are on the disk after ms_store_commit, all or
  * none; none if the store is closed or the process ends before. Returns as ms_store_put. */

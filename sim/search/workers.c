@@ -60,9 +60,9 @@ typedef struct pool {
     ms_arena *arena;
     ms_diag *diag;
     sigset_t signals;     /* the caller's mask; the pool blocks all signals except in a poll */
-    struct pollfd *polls; /* [places] */
-    worker *workers;      /* [places], of them `running` in use */
-    size_t places;
+    struct pollfd *polls; /* [slots] */
+    worker *workers;      /* [slots], of them `running` in use */
+    size_t slots;
     size_t running;
     size_t started;
     bool may_have_more; /* false: the feed gave no job, and no job has ended since */
@@ -339,7 +339,7 @@ static bool is_interrupted(const pool *p) {
     sigset_t all;
     sigprocmask(SIG_SETMASK, &p->signals, &all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    return ms_interrupt_noted() != 0;
+    return ms_interrupt_pending_signal() != 0;
 }
 
 /* Read once from the pipe of a child; at its end, collect the child and pass its outcome to the
@@ -403,12 +403,12 @@ static void stop_children(pool *p) {
     p->running = 0;
 }
 
-/* One round of the pool: start jobs of the feed in all free places, let the feed settle, then wait
+/* One round of the pool: start jobs of the feed in all free slots, let the feed settle, then wait
  * for children. *is_over_out: nothing runs, and the feed has no job. Returns MS_OK;
  * MS_E_INTERRUPTED; the first failure. */
 static ms_status run_round(pool *p, bool *is_over_out) {
     ms_status status = MS_OK;
-    while (status == MS_OK && p->may_have_more && p->running < p->places) {
+    while (status == MS_OK && p->may_have_more && p->running < p->slots) {
         size_t ticket = 0;
         const ms_job_spec *spec = p->feed->next(p->feed->context, &ticket);
         p->may_have_more = spec != NULL;
@@ -428,14 +428,14 @@ static ms_status run_round(pool *p, bool *is_over_out) {
  * children; it ends this process only if it arrives after ms_interrupt_obey. */
 ms_status ms_workers_stream(const ms_worker_feed *feed, const ms_workers_options *options,
                             ms_arena *arena, ms_diag *diag) {
-    size_t places = options->jobs < 1 ? 1 : (size_t)options->jobs;
+    size_t slots = options->jobs < 1 ? 1 : (size_t)options->jobs;
     pool p = {.feed = feed,
               .options = options,
               .arena = arena,
               .diag = diag,
-              .polls = MS_NEW(arena, struct pollfd, places),
-              .workers = MS_NEW(arena, worker, places),
-              .places = places,
+              .polls = MS_NEW(arena, struct pollfd, slots),
+              .workers = MS_NEW(arena, worker, slots),
+              .slots = slots,
               .may_have_more = true};
     if (p.workers == NULL || p.polls == NULL) {
         return report_no_memory(&p);
@@ -453,7 +453,7 @@ ms_status ms_workers_stream(const ms_worker_feed *feed, const ms_workers_options
     ms_interrupt_obey();
     ms_status rest = feed->settle == NULL ? MS_OK : feed->settle(feed->context, NULL);
     status = status == MS_OK || (status == MS_E_INTERRUPTED && rest != MS_OK) ? rest : status;
-    return status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
+    return status == MS_OK && ms_interrupt_pending_signal() != 0 ? MS_E_INTERRUPTED : status;
 }
 
 /* ---- a list of jobs ---- */

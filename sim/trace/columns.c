@@ -38,7 +38,7 @@ static bool goes_on(const trace_tables *read) {
 }
 
 /* Set a fault of the file, unless there is one already. */
-#define REFUSE(read, ...) ((void)ms_h5_refuse((read)->fault, MS_E_INPUT, __VA_ARGS__))
+#define REFUSE(read, ...) ((void)ms_h5_set_fault((read)->fault, MS_E_INPUT, __VA_ARGS__))
 
 /* Set a fault of a row.  column: such as "/events/mb". */
 static void fail_at(trace_tables *read, const char *column, int32_t row, const char *fault) {
@@ -49,7 +49,7 @@ static void fail_at(trace_tables *read, const char *column, int32_t row, const c
 static void *allocate(trace_tables *read, ms_arena *arena, int64_t count, size_t size) {
     void *memory = goes_on(read) ? ms_arena_alloc(arena, (size_t)count, size) : NULL;
     if (memory == NULL) {
-        (void)ms_h5_refuse(read->fault, MS_E_NOMEM, "out of memory");
+        (void)ms_h5_set_fault(read->fault, MS_E_NOMEM, "out of memory");
     }
     return memory;
 }
@@ -102,7 +102,7 @@ static void check_size(trace_tables *read, const open_column *at, hssize_t rows)
     char cause[256];
     ms_status status = has_cells ? MS_OK : ms_h5_failure(cause, sizeof cause);
     if (!has_cells && status != MS_E_INPUT) { /* not a lack of cells, but a failure of HDF5 */
-        (void)ms_h5_refuse(read->fault, status, "%s", cause);
+        (void)ms_h5_set_fault(read->fault, status, "%s", cause);
     }
     read->stored_B += stored_B;
     read->plain_B += (int64_t)rows * (int64_t)ms_h5_cell_B(at->column->cell);
@@ -119,7 +119,7 @@ static int32_t find_rows(trace_tables *read, const open_column *at) {
     bool is_list = space >= 0 && H5Sget_simple_extent_ndims(space) == 1;
     hssize_t rows = is_list ? H5Sget_simple_extent_npoints(space) : -1;
     if (rows < 0) {
-        (void)ms_h5_fail_at(read->fault, at->name);
+        (void)ms_h5_fault_of_call(read->fault, at->name);
     } else {
         check_size(read, at, rows);
     }
@@ -150,7 +150,7 @@ static void read_cells(trace_tables *read, const open_column *at, char *cells, c
     hid_t type = ms_h5_memory_type(at->column->cell);
     if (goes_on(read) && at->rows > 0 &&
         H5Dread(at->data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) < 0) {
-        (void)ms_h5_fail_at(read->fault, at->name);
+        (void)ms_h5_fault_of_call(read->fault, at->name);
     }
     if (goes_on(read)) {
         scatter_cells(read, at, cells, records);
@@ -231,17 +231,17 @@ static void read_steps(trace_tables *read) {
     }
 }
 
-void ms_columns_check_mesh(const ms_trace *trace, const char *place, double mesh_ranks,
+void ms_columns_check_mesh(const ms_trace *trace, const char *object_path, double mesh_ranks,
                            ms_h5_fault *fault) {
     double ranks = 0;
     for (int32_t i = 0; i < trace->rank_count; i++) {
         ranks += trace->ranks[i].multiplicity;
     }
     if (mesh_ranks != ranks) {
-        (void)ms_h5_refuse(
+        (void)ms_h5_set_fault(
             fault, MS_E_INPUT,
             "the trace is damaged at %s: a mesh of %.0f ranks, and those of /ranks stand for %.0f",
-            place, mesh_ranks, ranks);
+            object_path, mesh_ranks, ranks);
     }
 }
 
@@ -267,54 +267,55 @@ static void read_ranks(trace_tables *read) {
 }
 
 /* A rank of the job and its row of /ranks. */
-typedef struct rank_place {
+typedef struct rank_row {
     int32_t rank;
     int32_t index;
-} rank_place;
+} rank_row;
 
 /* Comparison for bsearch: rows by rank. */
 static int by_rank(const void *left, const void *right) {
-    const rank_place *a = left;
-    const rank_place *b = right;
+    const rank_row *a = left;
+    const rank_row *b = right;
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
 /* Comparison for qsort: rows by rank, then index, so that faults do not depend on qsort. */
 static int by_rank_and_index(const void *left, const void *right) {
-    const rank_place *a = left;
-    const rank_place *b = right;
+    const rank_row *a = left;
+    const rank_row *b = right;
     int order = by_rank(a, b);
     return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
 }
 
 /* Sort the rows of /ranks by rank, for find_rank; each rank may have only one.  Returns NULL with a
  * fault. */
-static rank_place *sort_ranks(trace_tables *read) {
+static rank_row *sort_ranks(trace_tables *read) {
     int32_t rows = read->trace->rank_count;
-    rank_place *places = allocate(read, read->arena, rows, sizeof *places);
-    for (int32_t i = 0; places != NULL && i < rows; i++) {
-        places[i] = (rank_place){read->trace->ranks[i].rank, i};
+    rank_row *rank_rows = allocate(read, read->arena, rows, sizeof *rank_rows);
+    for (int32_t i = 0; rank_rows != NULL && i < rows; i++) {
+        rank_rows[i] = (rank_row){read->trace->ranks[i].rank, i};
     }
-    if (places != NULL) {
-        qsort(places, (size_t)rows, sizeof *places, by_rank_and_index);
+    if (rank_rows != NULL) {
+        qsort(rank_rows, (size_t)rows, sizeof *rank_rows, by_rank_and_index);
     }
-    for (int32_t i = 1; places != NULL && i < rows; i++) {
-        if (places[i].rank == places[i - 1].rank) {
+    for (int32_t i = 1; rank_rows != NULL && i < rows; i++) {
+        if (rank_rows[i].rank == rank_rows[i - 1].rank) {
             char fault[64];
-            snprintf(fault, sizeof fault, "%d, as in row %d", places[i].rank, places[i - 1].index);
-            fail_at(read, "/ranks/rank", places[i].index, fault);
+            snprintf(fault, sizeof fault, "%d, as in row %d", rank_rows[i].rank,
+                     rank_rows[i - 1].index);
+            fail_at(read, "/ranks/rank", rank_rows[i].index, fault);
         }
     }
-    return places;
+    return rank_rows;
 }
 
 /* Replace a rank of the job, as it is in a cell, by its index in /ranks; -1 stays -1. A rank that
  * has no row there is a fault. */
-static void find_rank(trace_tables *read, const rank_place *places, const char *column, int32_t row,
-                      int32_t *rank) {
-    const rank_place key = {.rank = *rank};
-    const rank_place *found =
-        bsearch(&key, places, (size_t)read->trace->rank_count, sizeof key, by_rank);
+static void find_rank(trace_tables *read, const rank_row *rank_rows, const char *column,
+                      int32_t row, int32_t *rank) {
+    const rank_row key = {.rank = *rank};
+    const rank_row *found =
+        bsearch(&key, rank_rows, (size_t)read->trace->rank_count, sizeof key, by_rank);
     if (found == NULL && key.rank >= 0) {
         char fault[64];
         snprintf(fault, sizeof fault, "%d is not in /ranks", key.rank);
@@ -326,12 +327,12 @@ static void find_rank(trace_tables *read, const rank_place *places, const char *
 /* ---- streams, events and memory ---- */
 
 /* Read /streams, with ranks as indices in /ranks. */
-static void read_streams(trace_tables *read, const rank_place *places) {
+static void read_streams(trace_tables *read, const rank_row *rank_rows) {
     ms_trace *trace = read->trace;
     trace->streams = read_table(read, &MS_TABLE_STREAMS, true, &trace->stream_count);
     for (int32_t i = 0; goes_on(read) && i < trace->stream_count; i++) {
-        find_rank(read, places, "/streams/rank", i, &trace->streams[i].rank_index);
-        find_rank(read, places, "/streams/peer", i, &trace->streams[i].peer_index);
+        find_rank(read, rank_rows, "/streams/rank", i, &trace->streams[i].rank_index);
+        find_rank(read, rank_rows, "/streams/peer", i, &trace->streams[i].peer_index);
     }
 }
 
@@ -370,12 +371,12 @@ static void read_events(trace_tables *read) {
 }
 
 /* Read /memory, with ranks as indices in /ranks; the points of a rank are in order. */
-static void read_memory(trace_tables *read, const rank_place *places) {
+static void read_memory(trace_tables *read, const rank_row *rank_rows) {
     ms_trace *trace = read->trace;
     trace->memory = read_table(read, &MS_TABLE_MEMORY, true, &trace->memory_count);
     for (int32_t i = 0; goes_on(read) && i < trace->memory_count; i++) {
         ms_trace_memory *point = &trace->memory[i];
-        find_rank(read, places, "/memory/rank", i, &point->rank_index);
+        find_rank(read, rank_rows, "/memory/rank", i, &point->rank_index);
         if (i > 0 && point[-1].rank_index == point->rank_index &&
             point[-1].time_ps > point->time_ps) {
             fail_at(read, "/memory/time_ps", i, "before the row above it");
@@ -390,9 +391,9 @@ void ms_columns_read(const ms_trace_file *file, ms_arena *arena, ms_trace *trace
     trace_tables read = {.file = file, .arena = arena, .trace = trace, .fault = fault};
     read_steps(&read);
     read_ranks(&read);
-    const rank_place *places = sort_ranks(&read);
-    read_streams(&read, places);
+    const rank_row *rank_rows = sort_ranks(&read);
+    read_streams(&read, rank_rows);
     read_events(&read);
     trace->members = read_table(&read, &MS_TABLE_MEMBERS, true, &trace->member_count);
-    read_memory(&read, places);
+    read_memory(&read, rank_rows);
 }

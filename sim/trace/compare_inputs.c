@@ -59,11 +59,11 @@ static void put_node(inputs *to, const char *key, const ms_node *node) {
         put_list(to, key, node);
         return;
     }
-    size_t place = 0;
+    size_t index = 0;
     for (const ms_node *child = node->first; child != NULL && !to->failed; child = child->next) {
         const char *path =
             node->type == MS_NODE_SEQUENCE
-                ? ms_arena_printf(to->arena, "%s[%zu]", key, place++)
+                ? ms_arena_printf(to->arena, "%s[%zu]", key, index++)
                 : ms_arena_printf(to->arena, "%s%s%s", key, key[0] == '\0' ? "" : ".", child->key);
         if (path == NULL) {
             to->failed = true;
@@ -144,7 +144,7 @@ static void put_file(const char *key, const char *text_a, const char *text_b, in
 
 /* ---- both sides ---- */
 
-bool ms_compare_says_the_same(const char *a, const char *b) {
+bool ms_compare_texts_are_equal(const char *a, const char *b) {
     for (int dimension = 0; dimension < MS_DIM_COUNT; dimension++) {
         const char *reason = NULL;
         double x = 0.0;
@@ -163,7 +163,7 @@ bool ms_compare_says_the_same(const char *a, const char *b) {
 static void compare_key(ms_differences *differences, const char *key, const ms_value *a,
                         const ms_value *b) {
     differences->compared++;
-    if (a == NULL || b == NULL || !ms_compare_says_the_same(a->as.string, b->as.string)) {
+    if (a == NULL || b == NULL || !ms_compare_texts_are_equal(a->as.string, b->as.string)) {
         differences->items[differences->count++] =
             (ms_difference){.key = key, .a = a, .b = b, .relative = INFINITY, .guard = -1};
     }

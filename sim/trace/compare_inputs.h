@@ -42,6 +42,6 @@ ms_status ms_compare_inputs(const ms_trace *a, const ms_trace *b, ms_arena *aren
 
 /** Whether two texts of one key are equal, or are equal quantities in other units, such as "400
  * Gbit/s" and "50GB/s".  O(length * dimensions). */
-bool ms_compare_says_the_same(const char *a, const char *b);
+bool ms_compare_texts_are_equal(const char *a, const char *b);
 
 #endif

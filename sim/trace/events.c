@@ -121,7 +121,7 @@ static int32_t more_mbs(const event_rows *rows, int32_t op) {
     const ms_steady *steady = &rows->timeline->steady;
     bool is_behind =
         rows->step < steady->count && rows->dag->ops[op].mb >= 0 &&
-        ms_steady_stretch_is_before(&steady->of_step[rows->step], rows->timeline->start_s[op]);
+        ms_repeated_period_is_before(&steady->of_step[rows->step], rows->timeline->start_s[op]);
     return is_behind ? rows->dag->repeat.times * rows->dag->repeat.mbs : 0;
 }
 
@@ -130,7 +130,7 @@ static int32_t more_mbs(const event_rows *rows, int32_t op) {
 static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
     const ms_timeline *timeline = rows->timeline;
     return ms_to_ps(timeline->end_s[op] +
-                    ms_steady_later_s(&timeline->steady, timeline->start_s[first]));
+                    ms_steady_repeated_before_s(&timeline->steady, timeline->start_s[first]));
 }
 
 /* The row of an operation by itself. */

@@ -83,7 +83,7 @@ ms_status ms_h5_failure(char *cause_out, size_t size) {
     return MS_E_INPUT;
 }
 
-herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ...) {
+herr_t ms_h5_set_fault(ms_h5_fault *fault, ms_status status, const char *format, ...) {
     if (fault->status == MS_OK) {
         va_list args;
         va_start(args, format);
@@ -94,21 +94,22 @@ herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ..
     return -1;
 }
 
-herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place) {
+herr_t ms_h5_fault_of_call(ms_h5_fault *fault, const char *object_path) {
     char cause[256];
     ms_status status = ms_h5_failure(cause, sizeof cause);
-    return status == MS_E_INPUT && place != NULL
-               ? ms_h5_refuse(fault, status, "the trace is damaged at %s", place)
-               : ms_h5_refuse(fault, status, "%s", cause);
+    return status == MS_E_INPUT && object_path != NULL
+               ? ms_h5_set_fault(fault, status, "the trace is damaged at %s", object_path)
+               : ms_h5_set_fault(fault, status, "%s", cause);
 }
 
-int64_t ms_h5_read_integer(hid_t object, const char *name, const char *place, ms_h5_fault *fault) {
+int64_t ms_h5_read_integer(hid_t object, const char *name, const char *object_path,
+                           ms_h5_fault *fault) {
     int64_t integer = 0;
     hid_t attribute = fault->status == MS_OK ? H5Aopen(object, name, H5P_DEFAULT) : -1;
     hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
     if (space < 0 || H5Sget_simple_extent_npoints(space) != 1 ||
         H5Aread(attribute, H5T_NATIVE_INT64, &integer) < 0) {
-        (void)ms_h5_fail_at(fault, place);
+        (void)ms_h5_fault_of_call(fault, object_path);
     }
     (void)H5Sclose(space);
     (void)H5Aclose(attribute);

@@ -43,16 +43,17 @@ typedef struct ms_h5_fault {
 } ms_h5_fault;
 
 /* Set a fault, unless there is one already.  format: of its cause.  Returns -1. */
-herr_t ms_h5_refuse(ms_h5_fault *fault, ms_status status, const char *format, ...)
+herr_t ms_h5_set_fault(ms_h5_fault *fault, ms_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Set a fault for the failure of the latest call of HDF5: a lack of memory, a system error, or else
- * damage of the file at `place` (NULL: HDF5's text).  Returns -1. */
-herr_t ms_h5_fail_at(ms_h5_fault *fault, const char *place);
+ * damage of the file at `object_path` (NULL: HDF5's text).  Returns -1. */
+herr_t ms_h5_fault_of_call(ms_h5_fault *fault, const char *object_path);
 
-/* Read an integer attribute.  place: name for the fault if the object has no such attribute.
+/* Read an integer attribute.  object_path: name for the fault if the object has no such attribute.
  * Returns 0 with a fault. */
-int64_t ms_h5_read_integer(hid_t object, const char *name, const char *place, ms_h5_fault *fault);
+int64_t ms_h5_read_integer(hid_t object, const char *name, const char *object_path,
+                           ms_h5_fault *fault);
 
 /* Start HDF5 in a child process, without its exit handler, which crashes after a failure, without
  * error stacks on stderr, and without plug-ins, even if a file asks for them.  Returns false where

@@ -27,13 +27,13 @@ typedef struct file_walk {
 
 /* Refuse the object that is visited.  what: its fault.  Returns -1. */
 static herr_t refuse(file_walk *walk, const char *what) {
-    return ms_h5_refuse(walk->fault, MS_E_INPUT, "the trace is damaged at %s: %s", walk->path,
-                        what);
+    return ms_h5_set_fault(walk->fault, MS_E_INPUT, "the trace is damaged at %s: %s", walk->path,
+                           what);
 }
 
 /* Set a fault for a failed call of HDF5 on the object that is visited.  Returns -1. */
 static herr_t fail(file_walk *walk) {
-    return ms_h5_fail_at(walk->fault, walk->path[0] == '\0' ? "/" : walk->path);
+    return ms_h5_fault_of_call(walk->fault, walk->path[0] == '\0' ? "/" : walk->path);
 }
 
 /* ---- datasets ---- */

@@ -39,8 +39,9 @@ enum { MS_COLUMNS_SHARE = 64, MS_COLUMNS_LEAST_B = 64 << 20 };
 void ms_columns_read(const ms_trace_file *file, ms_arena *arena, ms_trace *trace,
                      ms_h5_fault *fault);
 
-/* Check that a mesh has as many ranks as the rows of /ranks stand for.  place: of the mesh. */
-void ms_columns_check_mesh(const ms_trace *trace, const char *place, double mesh_ranks,
+/* Check that a mesh has as many ranks as the rows of /ranks stand for.  object_path: of the mesh.
+ */
+void ms_columns_check_mesh(const ms_trace *trace, const char *object_path, double mesh_ranks,
                            ms_h5_fault *fault);
 
 /* ---- tree.c ---- */

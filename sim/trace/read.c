@@ -40,7 +40,7 @@ static bool goes_on(const trace_reader *read) {
 }
 
 /* Set a fault of the file, unless there is one already. */
-#define REFUSE(read, ...) ((void)ms_h5_refuse(&(read)->fault, MS_E_INPUT, __VA_ARGS__))
+#define REFUSE(read, ...) ((void)ms_h5_set_fault(&(read)->fault, MS_E_INPUT, __VA_ARGS__))
 
 /* ---- texts ---- */
 
@@ -58,7 +58,7 @@ static const char *read_text(trace_reader *read, hid_t from, const char *name, s
     if (!is_text ||
         (is_attribute ? H5Aread(from, type, &text)
                       : H5Dread(from, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, &text)) < 0) {
-        (void)ms_h5_fail_at(&read->fault, name);
+        (void)ms_h5_fault_of_call(&read->fault, name);
     } else if (text != NULL && strlen(text) > limit_B) {
         bool is_large = limit_B >= MIB;
         REFUSE(read, "the trace is damaged at %s: expected a text of at most %zu %s", name,
@@ -73,7 +73,7 @@ static const char *read_text(trace_reader *read, hid_t from, const char *name, s
     (void)H5Tclose(type);
     (void)(is_attribute ? H5Aclose(from) : H5Dclose(from));
     if (copy == NULL) {
-        (void)ms_h5_refuse(&read->fault, MS_E_NOMEM, "out of memory");
+        (void)ms_h5_set_fault(&read->fault, MS_E_NOMEM, "out of memory");
     }
     return copy;
 }
@@ -117,35 +117,35 @@ static void read_documents(trace_reader *read) {
 /* Check the sizes of a mesh of the summary, "mesh" or "expert_mesh": its ranks are those that
  * /ranks stands for. A mesh without axes has one rank; a summary without the key is sound. */
 static void check_sizes(trace_reader *read, const char *key) {
-    char place[64];
+    char object_path[64];
     double mesh_ranks = 1;
     const ms_value *sizes = ms_value_get(read->trace.summary, key);
-    snprintf(place, sizeof place, "/summary/%s", key);
+    snprintf(object_path, sizeof object_path, "/summary/%s", key);
     for (const ms_value *size = sizes == NULL ? NULL : sizes->first; size != NULL && goes_on(read);
          size = size->next) {
         bool is_sound = size->type == MS_VALUE_INT && size->as.integer >= 1 &&
                         size->as.integer <= MS_TRACE_COUNT_MAX;
         if (!is_sound) {
             REFUSE(read, "the trace is damaged at %s/%.32s: expected a whole number from 1 to %d",
-                   place, size->key == NULL ? "0" : size->key, MS_TRACE_COUNT_MAX);
+                   object_path, size->key == NULL ? "0" : size->key, MS_TRACE_COUNT_MAX);
         }
         mesh_ranks *= is_sound ? (double)size->as.integer : 1;
     }
     if (sizes != NULL && goes_on(read)) {
-        ms_columns_check_mesh(&read->trace, place, mesh_ranks, &read->fault);
+        ms_columns_check_mesh(&read->trace, object_path, mesh_ranks, &read->fault);
     }
 }
 
 /* Add the tree /KEY to an object: from groups in version 1, from a text of JSON in later versions.
  */
 static void read_tree(trace_reader *read, const char *key, int64_t version, ms_value *parent) {
-    char place[16];
-    snprintf(place, sizeof place, "/%s", key);
+    char object_path[16];
+    snprintf(object_path, sizeof object_path, "/%s", key);
     if (goes_on(read) && version == 1) {
         ms_tree_add_groups(parent, key, read->file.hdf5, &read->fault);
     } else if (goes_on(read)) {
-        const char *text = read_text(read, H5Dopen2(read->file.hdf5, place, H5P_DEFAULT), place,
-                                     ms_file_limit_B(MS_FILE_JSON));
+        const char *text = read_text(read, H5Dopen2(read->file.hdf5, object_path, H5P_DEFAULT),
+                                     object_path, ms_file_limit_B(MS_FILE_JSON));
         if (text != NULL) {
             ms_tree_add_json(parent, key, text, &read->fault);
         }
@@ -156,7 +156,7 @@ static void read_tree(trace_reader *read, const char *key, int64_t version, ms_v
 static void read_summary(trace_reader *read, int64_t version) {
     ms_value *root = ms_value_new_object(read->arena);
     if (root == NULL) {
-        (void)ms_h5_refuse(&read->fault, MS_E_NOMEM, "out of memory");
+        (void)ms_h5_set_fault(&read->fault, MS_E_NOMEM, "out of memory");
     }
     read_tree(read, "summary", version, root);
     read->trace.summary = ms_value_get(root, "summary");
@@ -189,7 +189,7 @@ static int64_t read_version(trace_reader *read) {
     int64_t version =
         ms_h5_read_integer(read->file.hdf5, "format_version", "format_version", &read->fault);
     if (version < 1) {
-        (void)ms_h5_fail_at(&read->fault, "format_version");
+        (void)ms_h5_fault_of_call(&read->fault, "format_version");
     } else if (version > MS_TRACE_FORMAT_VERSION) {
         REFUSE(read, "it has format version %lld, this program reads up to %d", (long long)version,
                MS_TRACE_FORMAT_VERSION);
@@ -240,7 +240,7 @@ static void open_hdf5(trace_reader *read) {
                        ? "no HDF5 file"
                        : ms_input_explain(kind, MS_INPUT_TRACE, read->path, text, sizeof text));
         }
-        (void)ms_h5_refuse(&read->fault, status, "%s", cause);
+        (void)ms_h5_set_fault(&read->fault, status, "%s", cause);
         return;
     }
     /* no lock: traces are replaced, never changed, and some file systems have no locks */
@@ -249,7 +249,7 @@ static void open_hdf5(trace_reader *read) {
                           ? -1
                           : H5Fopen(path, H5F_ACC_RDONLY, access);
     if (read->file.hdf5 < 0) {
-        (void)ms_h5_fail_at(&read->fault, NULL);
+        (void)ms_h5_fault_of_call(&read->fault, NULL);
     }
     (void)H5Pclose(access);
 }
@@ -274,7 +274,7 @@ static void read_all(trace_reader *read) {
     ms_status status =
         goes_on(read) ? ms_trace_repeat_apply(&repeat, read->arena, &read->trace) : MS_OK;
     if (status == MS_E_NOMEM) {
-        (void)ms_h5_refuse(&read->fault, MS_E_NOMEM, "out of memory");
+        (void)ms_h5_set_fault(&read->fault, MS_E_NOMEM, "out of memory");
     } else if (status != MS_OK) {
         REFUSE(read, "the trace is damaged at the attribute fast_forwarded of /events: it is more "
                      "than the run");
@@ -358,14 +358,14 @@ static int open_path(const char *path, ms_h5_fault *fault) {
     int file = -1;
     if (stat(path, &facts) != 0) {
         bool is_missing = errno == ENOENT || errno == ENOTDIR;
-        (void)ms_h5_refuse(fault, is_missing ? MS_E_INPUT : MS_E_IO, "%s", strerror(errno));
+        (void)ms_h5_set_fault(fault, is_missing ? MS_E_INPUT : MS_E_IO, "%s", strerror(errno));
     } else if (!S_ISREG(facts.st_mode)) {
-        (void)ms_h5_refuse(fault, MS_E_INPUT,
-                           S_ISDIR(facts.st_mode) ? "it is a folder" : "it is no regular file");
+        (void)ms_h5_set_fault(fault, MS_E_INPUT,
+                              S_ISDIR(facts.st_mode) ? "it is a folder" : "it is no regular file");
     } else {
         file = open(path, O_RDONLY | O_CLOEXEC);
         if (file < 0) {
-            (void)ms_h5_refuse(fault, MS_E_IO, "%s", strerror(errno));
+            (void)ms_h5_set_fault(fault, MS_E_IO, "%s", strerror(errno));
         }
     }
     return file;

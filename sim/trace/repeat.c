@@ -1,6 +1,7 @@
 /* Repeated periods of a trace (repeat.h): the text that describes them, and the copies of their
- * events. A stretch is a period that the file holds once. Copy 0 of an event is the event itself;
- * an event that starts in the stretch has further copies 1 .. times, each one period later. */
+ * events. A repeated period is a period that the file holds once. Copy 0 of an event is the event
+ * itself; an event that starts in the repeated period has further copies 1 .. times, each one
+ * period later. */
 #include "trace/repeat.h"
 
 #include <math.h>
@@ -15,7 +16,7 @@
 /* Maximum difference by rounding between an end and a start at the border of two repetitions. */
 enum { SEAM_PS = 2 };
 
-/* The text of a stretch: separator, times, period, start and microbatches. */
+/* The text of a repeated period: separator, times, period, start and microbatches. */
 static const char FORMAT[] = "%s%d times %.17g s from %.17g s, %d mb on";
 
 char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size) {
@@ -23,19 +24,19 @@ char *ms_trace_repeat_write(const ms_steady *repeat, char *text_out, size_t size
     double later_s = 0.0; /* duration of the repetitions of all earlier periods */
     text_out[0] = '\0';
     for (int32_t i = 0; i < repeat->count && used < size; i++) {
-        const ms_steady_stretch *stretch = &repeat->of_step[i];
+        const ms_repeated_period *repeated = &repeat->of_step[i];
         int written =
-            snprintf(text_out + used, size - used, FORMAT, i == 0 ? "" : "; ", stretch->times,
-                     stretch->period_s, stretch->from_s + later_s, stretch->mbs);
-        later_s += stretch->times * stretch->period_s;
+            snprintf(text_out + used, size - used, FORMAT, i == 0 ? "" : "; ", repeated->times,
+                     repeated->period_s, repeated->from_s + later_s, repeated->mbs);
+        later_s += repeated->times * repeated->period_s;
         used += written < 0 ? 0 : (size_t)written;
     }
     return text_out;
 }
 
-/* Whether a stretch that was read has sound numbers and starts after the end of the stretch before
- * it, which is at `behind_s`. */
-static bool is_sound(const ms_steady_stretch *s, double behind_s) {
+/* Whether a repeated period that was read has sound numbers and starts after the end of the
+ * repeated period before it, which is at `behind_s`. */
+static bool is_sound(const ms_repeated_period *s, double behind_s) {
     return s->times > 0 && s->mbs > 0 && s->mbs < EVENTS_MAX && isfinite(s->from_s) &&
            s->from_s >= behind_s && s->period_s > 0.0 &&
            (s->times + 1.0) * s->period_s <= MS_TRACE_RUN_MAX_S;
@@ -46,11 +47,11 @@ bool ms_trace_repeat_read(const char *text, ms_steady *repeat_out) {
     double behind_s = 0.0;
     bool is_fine = true;
     while (*text != '\0' && is_fine) {
-        ms_steady_stretch s = {.times = 0};
+        ms_repeated_period s = {.times = 0};
         int length = 0;
         int read = sscanf(text, "%d times %lg s from %lg s, %d mb on%n", &s.times, &s.period_s,
                           &s.from_s, &s.mbs, &length);
-        is_fine = read == 4 && length > 0 && repeat_out->count < MS_STRETCHES_MOST &&
+        is_fine = read == 4 && length > 0 && repeat_out->count < MS_REPEATED_PERIODS_MAX &&
                   is_sound(&s, behind_s);
         if (is_fine) {
             repeat_out->of_step[repeat_out->count++] = s;
@@ -70,21 +71,21 @@ typedef struct event_copy {
     int32_t copy;  /* 0: the event itself */
 } event_copy;
 
-/* The state of adding the copies of one stretch. */
+/* The state of adding the copies of one repeated period. */
 typedef struct unfolding {
-    const ms_steady_stretch *repeat;
-    ms_arena *arena, *scratch; /* for the trace; for this stretch only */
+    const ms_repeated_period *repeat;
+    ms_arena *arena, *scratch; /* for the trace; for this repeated period only */
     ms_trace *trace;
     const ms_trace_event *old; /* [old_count] events before the copies are added */
     int32_t old_count;
-    int64_t from_ps, to_ps; /* of the stretch */
+    int64_t from_ps, to_ps; /* of the repeated period */
     int32_t *number; /* [old_count + 1] number of copies of all events before event e in the file's
                         order */
-    event_copy *places; /* [number[old_count]] all copies, by start */
+    event_copy *copies; /* [number[old_count]] all copies, by start */
     int32_t
-        *where; /* [number[old_count]] index in `places` of copy c of event e, at number[e] + c */
-    int32_t *later; /* [old_count] for an event of the period before the stretch the event of the
-                       stretch that repeats it; else -1 */
+        *where; /* [number[old_count]] index in `copies` of copy c of event e, at number[e] + c */
+    int32_t *later; /* [old_count] for an event of the period before the repeated period the event
+                       of the repeated period that repeats it; else -1 */
 } unfolding;
 
 /* By how much a copy is later than its event [ps]. */
@@ -92,7 +93,7 @@ static int64_t shift_ps(const unfolding *state, int32_t copy) {
     return ms_to_ps(state->repeat->period_s * copy);
 }
 
-/* Whether a time is in the stretch. */
+/* Whether a time is in the repeated period. */
 static bool is_inside(const unfolding *state, int64_t time_ps) {
     return time_ps >= state->from_ps && time_ps < state->to_ps;
 }
@@ -118,9 +119,9 @@ static int32_t count_copies(unfolding *state) {
     return state->number[state->old_count];
 }
 
-/* Fill in `later`. On every stream the last event before the stretch is repeated by the last event
- * of the stretch, and so on backwards.  last: [streams] of -1.  before: [old_count] scratch: for an
- * event of the stretch the one before it on its stream. */
+/* Fill in `later`. On every stream the last event before the repeated period is repeated by the
+ * last event of the repeated, and so on backwards.  last: [streams] of -1.  before: [old_count]
+ * scratch: for an event of the repeated period the one before it on its stream. */
 static void find_later(unfolding *state, int32_t *last, int32_t *before) {
     for (int32_t i = 0; i < state->old_count; i++) {
         if (is_inside(state, state->old[i].start_ps)) {
@@ -135,23 +136,23 @@ static void find_later(unfolding *state, int32_t *last, int32_t *before) {
     }
 }
 
-/* Fill in `places` and `where`.  count: number of all copies. */
+/* Fill in `copies` and `where`.  count: number of all copies. */
 static void put_in_order(unfolding *state, int32_t count) {
     for (int32_t i = 0; i < state->old_count; i++) {
         for (int32_t at = state->number[i]; at < state->number[i + 1]; at++) {
             int32_t copy = at - state->number[i];
-            state->places[at] =
+            state->copies[at] =
                 (event_copy){state->old[i].start_ps + shift_ps(state, copy), i, copy};
         }
     }
-    qsort(state->places, (size_t)count, sizeof *state->places, by_start);
+    qsort(state->copies, (size_t)count, sizeof *state->copies, by_start);
     for (int32_t i = 0; i < count; i++) {
-        state->where[state->number[state->places[i].event] + state->places[i].copy] = i;
+        state->where[state->number[state->copies[i].event] + state->copies[i].copy] = i;
     }
 }
 
 /* Allocate and fill in all lists of the copies.  Returns MS_E_INPUT if there are too many. */
-static ms_status find_places(unfolding *state) {
+static ms_status order_copies(unfolding *state) {
     int32_t streams = state->trace->stream_count;
     state->number = MS_NEW(state->scratch, int32_t, (size_t)state->old_count + 1);
     state->later = MS_NEW(state->scratch, int32_t, state->old_count);
@@ -163,18 +164,18 @@ static ms_status find_places(unfolding *state) {
     memset(last, -1, (size_t)streams * sizeof *last);
     find_later(state, last, before);
     int32_t count = count_copies(state);
-    state->places = MS_NEW(state->scratch, event_copy, count);
+    state->copies = MS_NEW(state->scratch, event_copy, count);
     state->where = MS_NEW(state->scratch, int32_t, count);
-    if (state->places == NULL || state->where == NULL) {
+    if (state->copies == NULL || state->where == NULL) {
         return MS_E_NOMEM;
     }
     put_in_order(state, count);
     return count == 0 && state->old_count > 0 ? MS_E_INPUT : MS_OK;
 }
 
-/* The cause of a copy, as an index in `places`: the copy of its event's cause in the same
- * repetition or, where the cause is before the stretch, the event that repeats the cause, one
- * repetition earlier. Causes of events after the stretch are in its last repetition. */
+/* The cause of a copy, as an index in `copies`: the copy of its event's cause in the same
+ * repetition or, where the cause is before the repeated, the event that repeats the cause, one
+ * repetition earlier. Causes of events after the repeated period are in its last repetition. */
 static int32_t cause_of(const unfolding *state, const event_copy *p) {
     const ms_trace_event *event = &state->old[p->event];
     int32_t cause = event->cause;
@@ -198,7 +199,7 @@ static ms_status copy_events(unfolding *state) {
         return MS_E_NOMEM;
     }
     for (int32_t i = 0; i < count; i++) {
-        const event_copy *p = &state->places[i];
+        const event_copy *p = &state->copies[i];
         events[i] = state->old[p->event];
         events[i].start_ps = p->start_ps;
         events[i].end_ps += shift_ps(state, p->copy);
@@ -216,7 +217,7 @@ static ms_status copy_events(unfolding *state) {
  *  before, next: new events. */
 static void close_seam(const unfolding *state, int32_t before, int32_t next) {
     ms_trace_event *events = state->trace->events;
-    int32_t event = state->places[before].event;
+    int32_t event = state->copies[before].event;
     bool reaches = is_inside(state, state->old[event].start_ps) &&
                    state->old[event].end_ps >= state->to_ps - SEAM_PS;
     int64_t seam_ps = events[next].start_ps - events[before].end_ps;
@@ -268,7 +269,7 @@ static ms_status copy_members(unfolding *state) {
     }
     ms_vector members = {.item_B = sizeof(ms_trace_member)};
     for (int32_t i = 0; i < state->number[state->old_count]; i++) {
-        int32_t event = state->places[i].event;
+        int32_t event = state->copies[i].event;
         for (int32_t m = first[event] - 1;
              m >= 0 && m < trace->member_count && old[m].event == event; m++) {
             const ms_trace_member member = {i, old[m].stream};
@@ -279,7 +280,7 @@ static ms_status copy_members(unfolding *state) {
     return trace->members == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Append the points [first, end) of a rank, which are in the stretch, once for each repetition. */
+/* Append the points [first, end) of a rank, which are in the repeated, once for each repetition. */
 static void copy_points(const unfolding *state, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
     for (int32_t copy = 1; copy <= state->repeat->times; copy++) {
@@ -293,11 +294,12 @@ static void copy_points(const unfolding *state, const ms_trace_memory *first,
     }
 }
 
-/* Replace the points of memory of the trace: after a rank's points in the stretch their copies. */
+/* Replace the points of memory of the trace: after a rank's points in the repeated period their
+ * copies. */
 static ms_status copy_memory(unfolding *state) {
     const ms_trace_memory *old = state->trace->memory;
     ms_vector points = {.item_B = sizeof(ms_trace_memory)};
-    int32_t begin = -1; /* first point of the rank's stretch */
+    int32_t begin = -1; /* first point of the rank's repeated period */
     for (int32_t i = 0; i < state->trace->memory_count; i++) {
         begin = is_inside(state, old[i].time_ps) && begin < 0 ? i : begin;
         ms_vector_add(&points, &old[i], 1);
@@ -325,9 +327,9 @@ static bool is_inside_run(const ms_trace *trace) {
     return last_ps <= trace->step_ps;
 }
 
-/* Add all copies of a stretch. Members come first, as they are copied by the old events. */
+/* Add all copies of a repeated period. Members come first, as they are copied by the old events. */
 static ms_status unfold(unfolding *state) {
-    ms_status status = find_places(state);
+    ms_status status = order_copies(state);
     status = status == MS_OK ? copy_members(state) : status;
     status = status == MS_OK ? copy_events(state) : status;
     status = status == MS_OK ? close_seams(state) : status;
@@ -335,18 +337,19 @@ static ms_status unfold(unfolding *state) {
     return status == MS_OK && !is_inside_run(state->trace) ? MS_E_INPUT : status;
 }
 
-/* Add the copies of one stretch to a trace. */
-static ms_status apply_stretch(const ms_steady_stretch *stretch, ms_arena *arena, ms_trace *trace) {
+/* Add the copies of one repeated period to a trace. */
+static ms_status apply_repeated_period(const ms_repeated_period *repeated, ms_arena *arena,
+                                       ms_trace *trace) {
     ms_arena scratch;
     ms_arena_init(&scratch);
-    unfolding state = {.repeat = stretch,
+    unfolding state = {.repeat = repeated,
                        .arena = arena,
                        .scratch = &scratch,
                        .trace = trace,
                        .old = trace->events,
                        .old_count = trace->event_count,
-                       .from_ps = ms_to_ps(stretch->from_s),
-                       .to_ps = ms_to_ps(stretch->from_s + stretch->period_s)};
+                       .from_ps = ms_to_ps(repeated->from_s),
+                       .to_ps = ms_to_ps(repeated->from_s + repeated->period_s)};
     ms_status status = unfold(&state);
     ms_arena_release(&scratch);
     return status;
@@ -356,7 +359,7 @@ ms_status ms_trace_repeat_apply(const ms_steady *repeat, ms_arena *arena, ms_tra
     ms_status status = MS_OK;
     bool is_asked_for = trace->events != NULL;
     for (int32_t i = 0; i < repeat->count && is_asked_for && status == MS_OK; i++) {
-        status = apply_stretch(&repeat->of_step[i], arena, trace);
+        status = apply_repeated_period(&repeat->of_step[i], arena, trace);
     }
     return status;
 }

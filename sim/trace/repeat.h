@@ -12,7 +12,7 @@
  * a period starts again one period later, with a microbatch that is higher by `mbs`, and so on,
  * `times` times. Periods in the text, and operations after the repetitions, have the times of the
  * run. */
-enum { MS_TRACE_REPEAT_TEXT_B = 112 * MS_STRETCHES_MOST };
+enum { MS_TRACE_REPEAT_TEXT_B = 112 * MS_REPEATED_PERIODS_MAX };
 
 /* Write the text for the attribute fast_forwarded of /events.  repeat: with the times of the
  * timeline, in which repetitions take no time.  text_out: [size].  Returns text_out. */

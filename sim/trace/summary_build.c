@@ -235,7 +235,7 @@ static void add_memory(const ms_result *result, ms_value *root) {
 static void add_stages(const ms_result *result, ms_value *root) {
     ms_value *rows = array(root, "stages");
     for (int i = 0; i < result->stage_count; i++) {
-        const ms_stage_use *stage = &result->stages[i];
+        const ms_pipeline_rank_use *stage = &result->stages[i];
         ms_value *row = object(rows, NULL);
         ms_value_add_int(row, "pp_rank", stage->pp);
         ms_value_add_double(row, "compute_s", stage->compute_s);
@@ -280,7 +280,7 @@ static void add_risks(const ms_result *result, ms_value *root) {
                 ms_value_add_string(with, NULL, ms_axis_name((ms_axis)axis));
             }
         }
-        ms_value_add_int(row, "pieces", risk->pieces);
+        ms_value_add_int(row, "pieces", risk->passes);
         ms_value_add_int(row, "met", risk->met);
     }
 }

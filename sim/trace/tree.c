@@ -60,9 +60,9 @@ void ms_tree_add_json(ms_value *parent, const char *key, const char *text, ms_h5
         ms_summary_add_json(root, parent);
     }
     if (status == MS_E_NOMEM || parent->arena->has_failed) {
-        (void)ms_h5_refuse(fault, MS_E_NOMEM, "out of memory");
+        (void)ms_h5_set_fault(fault, MS_E_NOMEM, "out of memory");
     } else if (status != MS_OK) {
-        (void)ms_h5_refuse(fault, MS_E_INPUT, "the trace is damaged at /%s", key);
+        (void)ms_h5_set_fault(fault, MS_E_INPUT, "the trace is damaged at /%s", key);
     }
     ms_buffer_release(&whole);
 }
@@ -119,8 +119,8 @@ static void add_cells(ms_value *parent, const char *key, hid_t type, const char 
 typedef struct group_reader {
     ms_arena *arena;
     ms_h5_fault *fault;
-    const char *place; /* for faults: "/summary" or "/whatif" */
-    ms_value *parent;  /* list or object of the values that are read */
+    const char *object_path; /* for faults: "/summary" or "/whatif" */
+    ms_value *parent;        /* list or object of the values that are read */
 } group_reader;
 
 /* Decode a name of a group into a key: "%2F" is "/", "%25" is "%", "%2E" is ".".  Returns NULL when
@@ -152,13 +152,13 @@ static herr_t add_attribute_cells(group_reader *read, const char *key, hid_t att
                     (!is_text || H5Tis_variable_str(type) > 0);
     char *cells = is_sound ? ms_arena_alloc(read->arena, (size_t)count, sizeof(int64_t)) : NULL;
     if (cells == NULL || (count > 0 && H5Aread(attribute, memory, cells) < 0)) {
-        return ms_h5_fail_at(read->fault, read->place);
+        return ms_h5_fault_of_call(read->fault, read->object_path);
     }
     const char *const *texts = (const char *const *)(void *)cells;
     herr_t result = 0;
     for (hssize_t i = 0; is_text && i < count && result == 0; i++) {
         bool is_long = texts[i] != NULL && strlen(texts[i]) > TEXT_MAX_B;
-        result = is_long ? ms_h5_fail_at(read->fault, read->place) : 0;
+        result = is_long ? ms_h5_fault_of_call(read->fault, read->object_path) : 0;
     }
     if (H5Tget_class(type) == H5T_ENUM && !is_list) { /* a boolean */
         (void)ms_value_add_bool(read->parent, key, *(const int64_t *)(const void *)cells != 0);
@@ -180,7 +180,7 @@ static herr_t add_attribute(group_reader *read, hid_t group, const char *name, c
     hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
     herr_t result = 0;
     if (type < 0 || space < 0) {
-        result = ms_h5_fail_at(read->fault, read->place);
+        result = ms_h5_fault_of_call(read->fault, read->object_path);
     } else if (H5Sget_simple_extent_type(space) == H5S_NULL) {
         (void)ms_value_add(read->parent, key, MS_VALUE_NULL);
     } else {
@@ -210,7 +210,7 @@ static herr_t visit_link(hid_t group, const char *name, const H5L_info_t *info, 
 
 /* Add the members "000", "001", ... of a list, each of which is an attribute or a group. */
 static herr_t add_members(group_reader *read, hid_t group) {
-    int64_t length = ms_h5_read_integer(group, "array_length", read->place, read->fault);
+    int64_t length = ms_h5_read_integer(group, "array_length", read->object_path, read->fault);
     herr_t result = read->fault->status == MS_OK ? 0 : -1;
     for (int64_t i = 0; i < length && result == 0; i++) {
         char name[24];
@@ -226,7 +226,7 @@ static herr_t add_members(group_reader *read, hid_t group) {
 static herr_t add_group(group_reader *read, hid_t above, const char *name, const char *key) {
     hid_t group = H5Gopen2(above, name, H5P_DEFAULT);
     if (group < 0) {
-        return ms_h5_fail_at(read->fault, read->place);
+        return ms_h5_fault_of_call(read->fault, read->object_path);
     }
     ms_value *parent = read->parent;
     bool is_list = H5Aexists(group, "array_length") > 0;
@@ -235,7 +235,7 @@ static herr_t add_group(group_reader *read, hid_t above, const char *name, const
     if (!is_list &&
         (H5Aiterate2(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_attribute, read) < 0 ||
          H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_link, read) < 0)) {
-        result = ms_h5_fail_at(read->fault, read->place);
+        result = ms_h5_fault_of_call(read->fault, read->object_path);
     }
     read->parent = parent;
     (void)H5Gclose(group);
@@ -243,11 +243,12 @@ static herr_t add_group(group_reader *read, hid_t above, const char *name, const
 }
 
 void ms_tree_add_groups(ms_value *parent, const char *key, hid_t file, ms_h5_fault *fault) {
-    char place[NAME_B];
-    snprintf(place, sizeof place, "/%s", key);
-    group_reader read = {.arena = parent->arena, .fault = fault, .place = place, .parent = parent};
+    char object_path[NAME_B];
+    snprintf(object_path, sizeof object_path, "/%s", key);
+    group_reader read = {
+        .arena = parent->arena, .fault = fault, .object_path = object_path, .parent = parent};
     if (add_group(&read, file, key, key) == 0 && parent->arena->has_failed) {
-        (void)ms_h5_refuse(fault, MS_E_NOMEM, "out of memory");
+        (void)ms_h5_set_fault(fault, MS_E_NOMEM, "out of memory");
     }
 }
 
@@ -262,19 +263,19 @@ typedef struct tree_table {
     hssize_t rows;     /* of each column so far; -1: there is none yet */
 } tree_table;
 
-/* Read the cells of a column and add them as a list.  place: path of the column. */
+/* Read the cells of a column and add them as a list.  object_path: path of the column. */
 static herr_t read_column(tree_table *read, hid_t data, hid_t type, hssize_t rows,
-                          const char *place) {
+                          const char *object_path) {
     hid_t memory = memory_type(type);
     if (memory < 0 || H5Tis_variable_str(memory) > 0) {
-        return ms_h5_fail_at(read->fault, place);
+        return ms_h5_fault_of_call(read->fault, object_path);
     }
     char *cells = ms_arena_alloc(read->arena, (size_t)rows, H5Tget_size(memory));
     bool is_read = cells != NULL &&
                    (rows == 0 || H5Dread(data, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, cells) >= 0);
-    herr_t result = is_read ? 0 : ms_h5_fail_at(read->fault, place);
+    herr_t result = is_read ? 0 : ms_h5_fault_of_call(read->fault, object_path);
     if (is_read) {
-        const char *name = strrchr(place, '/') + 1;
+        const char *name = strrchr(object_path, '/') + 1;
         add_cells(ms_value_add(read->columns, name, MS_VALUE_ARRAY), NULL, type, cells, rows);
     }
     (void)H5Tclose(memory);
@@ -286,9 +287,9 @@ static herr_t read_column(tree_table *read, hid_t data, hid_t type, hssize_t row
  * tree_table. */
 static herr_t visit_column(hid_t group, const char *name, const H5L_info_t *info, void *context) {
     tree_table *read = context;
-    char place[NAME_B];
+    char object_path[NAME_B];
     (void)info;
-    snprintf(place, sizeof place, "/%s/%s", read->name, name);
+    snprintf(object_path, sizeof object_path, "/%s/%s", read->name, name);
     hid_t data = H5Dopen2(group, name, H5P_DEFAULT);
     hid_t type = data < 0 ? -1 : H5Dget_type(data);
     hid_t space = data < 0 ? -1 : H5Dget_space(data);
@@ -296,9 +297,9 @@ static herr_t visit_column(hid_t group, const char *name, const H5L_info_t *info
     hssize_t rows = is_list ? H5Sget_simple_extent_npoints(space) : -1;
     herr_t result = 0;
     if (type < 0 || rows < 0 || (read->rows >= 0 && rows != read->rows)) {
-        result = ms_h5_fail_at(read->fault, place);
+        result = ms_h5_fault_of_call(read->fault, object_path);
     } else if (rows <= MS_TRACE_TABLE_ROWS_MAX && H5Aexists(data, "CLASS") == 0) {
-        result = read_column(read, data, type, rows, place);
+        result = read_column(read, data, type, rows, object_path);
     }
     read->rows = rows;
     (void)H5Sclose(space);
@@ -316,9 +317,9 @@ ms_value *ms_tree_of_tables(hid_t file, ms_arena *arena, ms_h5_fault *fault) {
         hid_t group = H5Gopen2(file, TABLES[i], H5P_DEFAULT);
         if (group < 0 ||
             H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, visit_column, &read) < 0) {
-            char place[NAME_B];
-            snprintf(place, sizeof place, "/%s", TABLES[i]);
-            (void)ms_h5_fail_at(fault, place);
+            char object_path[NAME_B];
+            snprintf(object_path, sizeof object_path, "/%s", TABLES[i]);
+            (void)ms_h5_fault_of_call(fault, object_path);
         }
         if (read.rows > MS_TRACE_TABLE_ROWS_MAX && read.columns != NULL) {
             read.columns->type = MS_VALUE_NULL;
@@ -326,7 +327,7 @@ ms_value *ms_tree_of_tables(hid_t file, ms_arena *arena, ms_h5_fault *fault) {
         (void)H5Gclose(group);
     }
     if (arena->has_failed) {
-        (void)ms_h5_refuse(fault, MS_E_NOMEM, "out of memory");
+        (void)ms_h5_set_fault(fault, MS_E_NOMEM, "out of memory");
     }
     return fault->status == MS_OK ? root : NULL;
 }

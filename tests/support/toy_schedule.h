@@ -30,7 +30,7 @@ static const ms_schedule_type TOY_SCHEDULE = {
     .passes = 2,
     .directions = 1,
     .chunks = 1,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .generate = toy_generate,
     .formula = toy_formula,
 };

@@ -98,7 +98,7 @@ static void add_value(const ms_node *node, int level, ms_buffer *out) {
         ms_buffer_puts(out, "\n");
         line += length + (line[length] == '\n');
     }
-    ms_buffer_end_part(&text, out);
+    ms_buffer_release_part(&text, out);
 }
 
 /* Append the keys of a mapping, each below its comment; the keys of nested mappings too where a
@@ -114,7 +114,7 @@ static void add_mapping(const ms_node *node, const ms_field *mapping_row, int le
             describe(row, &text);
             ms_buffer_puts(out, level == 0 ? "\n" : "");
             add_comment(ms_buffer_text(&text), level, out);
-            ms_buffer_end_part(&text, out);
+            ms_buffer_release_part(&text, out);
         }
         if (has_rows && child->count > 0) {
             add_indent(out, level);

@@ -121,12 +121,13 @@ void ms_node_remove(ms_node *parent, const ms_node *child);
 void ms_node_drop(ms_node *mapping, const char *key);
 
 /** Whether a value is the word null (or ~, not in quotes). Such a value removes its key, see
- * ms_config_take_out; an empty value does not, and is a fault of its key.  node: may be NULL. */
-bool ms_node_takes_out(const ms_node *node);
+ * ms_config_remove_nulls; an empty value does not, and is a fault of its key.  node: may be NULL.
+ */
+bool ms_node_is_removal(const ms_node *node);
 
 /** Apply one override `key.path=value`. The value is parsed as YAML flow text and replaces or adds
- * the key; null stays in the tree, until ms_config_take_out removes such keys. Missing mappings on
- * the path are made; `name[2]` or `name.2` addresses an entry of a sequence. The new nodes are
+ * the key; null stays in the tree, until ms_config_remove_nulls removes such keys. Missing mappings
+ * on the path are made; `name[2]` or `name.2` addresses an entry of a sequence. The new nodes are
  * marked in the text of the override, with the file name "--set".  Returns MS_OK; MS_E_USAGE if
  * there is no '=' or no key; MS_E_INPUT if the path leads through a scalar or the value is no
  * YAML; MS_E_NOMEM. */
@@ -293,7 +294,7 @@ bool ms_node_is_equal(const ms_node *a, const ms_node *b);
  * table does not know stay. So do the keys of a mapping that names a file (a row with `file_key`):
  * the reader of that file lays them over the file's keys first, and removes the null ones then.
  *  fields: table of the mapping's keys; NULL: any key is known.  O(nodes * rows). */
-void ms_config_take_out(ms_node *mapping, const ms_field *fields);
+void ms_config_remove_nulls(ms_node *mapping, const ms_field *fields);
 
 /** Sort the keys of a mapping, and of the mappings in it that have tables, into the order of the
  * table; keys that the table does not know come last.  O(keys * rows). */

@@ -31,7 +31,7 @@ static const char *find(const char *from, const char *to, char what) {
 }
 
 /* Splits the body at its next line feed, and takes a carriage return off the line. */
-bool ms_cells_take_line(ms_span *body, ms_span *line_out) {
+bool ms_cells_next_line(ms_span *body, ms_span *line_out) {
     if (body->from == body->to) {
         return false;
     }
@@ -42,7 +42,7 @@ bool ms_cells_take_line(ms_span *body, ms_span *line_out) {
         line.to--;
     }
     if (line.from == line.to) {
-        line.from = NULL; /* an empty line has no cell, see ms_cells_take */
+        line.from = NULL; /* an empty line has no cell, see ms_cells_next */
     }
     *line_out = line;
     return true;
@@ -60,7 +60,7 @@ static const char *find_closing(const char *at, const char *to) {
 
 /* line->from is NULL where no further cell follows; a line that ends in a comma leaves an empty
  * span that is not NULL, so that its last, empty cell is found. */
-bool ms_cells_take(ms_span *line, ms_cell *cell_out) {
+bool ms_cells_next(ms_span *line, ms_cell *cell_out) {
     if (line->from == NULL) {
         return false;
     }
@@ -74,10 +74,10 @@ bool ms_cells_take(ms_span *line, ms_cell *cell_out) {
     const char *comma =
         is_quoted && closing == NULL ? NULL : find(is_quoted ? closing : line->from, line->to, ',');
     ms_span whole = {line->from, comma == NULL ? line->to : comma};
-    ms_cell cell = {.place = ms_span_trim(whole), .text = ms_span_trim(whole)};
+    ms_cell cell = {.span = ms_span_trim(whole), .text = ms_span_trim(whole)};
     if (is_quoted && closing == NULL) {
         cell.fault = "has a quote that does not close on its line";
-    } else if (is_quoted && cell.place.to != closing + 1) {
+    } else if (is_quoted && cell.span.to != closing + 1) {
         cell.fault = "has more behind its closing quote";
     } else if (is_quoted) {
         cell.text = ms_span_trim((ms_span){at + 1, closing});
@@ -110,7 +110,7 @@ void ms_csv_file_fault(ms_csv_file *file, const char *format, ...) {
 
 int ms_csv_file_next(ms_csv_file *file, ms_cell *cells, int most) {
     ms_span line;
-    while (ms_cells_take_line(&file->rest, &line)) {
+    while (ms_cells_next_line(&file->rest, &line)) {
         file->line++;
         ms_span text = line.from != NULL ? ms_span_trim(line) : (ms_span){NULL, NULL};
         if (text.from == text.to || text.from[0] == '#') {
@@ -118,7 +118,7 @@ int ms_csv_file_next(ms_csv_file *file, ms_cell *cells, int most) {
         }
         int count = 0;
         memset(cells, 0, (size_t)(most + 1) * sizeof *cells);
-        while (count <= most && ms_cells_take(&line, &cells[count])) {
+        while (count <= most && ms_cells_next(&line, &cells[count])) {
             count++;
         }
         return count;

@@ -21,7 +21,7 @@ typedef struct ms_span {
 
 /** One cell of a line. */
 typedef struct ms_cell {
-    ms_span place;     /**< the cell as written, quotes included, without blanks around it */
+    ms_span span;      /**< the cell as written, quotes included, without blanks around it */
     ms_span text;      /**< without quotes and blanks */
     const char *fault; /**< what is wrong with its quotes ("has ..."); NULL: nothing */
 } ms_cell;
@@ -34,12 +34,12 @@ ms_span ms_span_trim(ms_span text);
 
 /** Get the next line of a body, without its end, and shorten the body by the line.  Returns false
  * at the end of the body. */
-bool ms_cells_take_line(ms_span *body, ms_span *line_out);
+bool ms_cells_next_line(ms_span *body, ms_span *line_out);
 
 /** Get the next cell of a line, up to a comma that is not in quotes, and shorten the line by the
  * cell. An empty line has no cell; a line that ends in a comma has an empty cell behind it.
  *  Returns false behind the last cell. */
-bool ms_cells_take(ms_span *line, ms_cell *cell_out);
+bool ms_cells_next(ms_span *line, ms_cell *cell_out);
 
 /** The state of reading a CSV file line by line. */
 typedef struct ms_csv_file {

@@ -45,9 +45,9 @@ static void add_origin(const ms_node *node, const line_style *style, ms_buffer *
         add_origin_words(node, style, out);
         return;
     }
-    bool has_place = node->mark.file != NULL && strcmp(node->origin, "--set") != 0;
+    bool has_location = node->mark.file != NULL && strcmp(node->origin, "--set") != 0;
     bool is_file = strcmp(node->origin, "file") == 0;
-    if (!has_place) {
+    if (!has_location) {
         ms_buffer_printf(out, "  # %s\n", node->origin);
         return;
     }
@@ -63,7 +63,7 @@ static void add_value(const ms_node *node, ms_buffer *out) {
         ms_node_write(node, &one);
         /* without the line feed at its end */
         ms_buffer_add(out, ms_buffer_text(&one), one.length == 0 ? 0 : one.length - 1);
-        ms_buffer_end_part(&one, out);
+        ms_buffer_release_part(&one, out);
         return;
     }
     bool is_mapping = node->type == MS_NODE_MAPPING;
@@ -84,7 +84,7 @@ static void add_value(const ms_node *node, ms_buffer *out) {
 static void add_line(const char *key_path, const ms_node *node, const line_style *style,
                      ms_buffer *out) {
     ms_buffer_printf(out, "%s =", key_path);
-    if (!style->is_resolved || !ms_node_takes_out(node)) {
+    if (!style->is_resolved || !ms_node_is_removal(node)) {
         ms_buffer_puts(out, " ");
         add_value(node, out);
     }

@@ -57,7 +57,7 @@ ms_status ms_config_fault(ms_diag *diag, const ms_node *node, const char *key_pa
                           const char *format, ...) {
     va_list args;
     va_start(args, format);
-    report(diag, node == NULL ? NULL : ms_node_place(node), key_path, format, args);
+    report(diag, node == NULL ? NULL : ms_node_fault_mark(node), key_path, format, args);
     va_end(args);
     return MS_E_INPUT;
 }

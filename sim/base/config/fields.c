@@ -127,7 +127,7 @@ static bool is_misspelt(const ms_node *mapping, const ms_field *fields, const ch
  * absent. */
 static void report_missing(ms_reading *reading, const ms_node *mapping, const ms_field *field,
                            const ms_path *path) {
-    const ms_mark *mark = mapping == NULL ? NULL : ms_node_place(mapping);
+    const ms_mark *mark = mapping == NULL ? NULL : ms_node_fault_mark(mapping);
     if (field->help == NULL) {
         ms_reading_fault(reading, mark, path, "this key is required");
     } else {
@@ -172,7 +172,7 @@ static void read_map(ms_reading *reading, const ms_node *child, const ms_field *
     target below = {field->fields, to->path, to->out + field->offset, child != NULL};
     if (child != NULL && child->type != MS_NODE_MAPPING) {
         char shown[MS_SHOWN_MAX + 8];
-        ms_reading_fault(reading, ms_node_place(child), to->path,
+        ms_reading_fault(reading, ms_node_fault_mark(child), to->path,
                          "expected a mapping of keys to values, got %s",
                          ms_node_shown(child, shown));
         return;

@@ -25,7 +25,7 @@ static bool is_same_folder(const char *a, const char *b) {
     return facts_a.st_dev == facts_b.st_dev && facts_a.st_ino == facts_b.st_ino;
 }
 
-ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *arena,
+ms_status ms_find_folders(const char *const *candidates, size_t count, ms_arena *arena,
                           const char *const **folders_out) {
     const char **folders = MS_NEW(arena, const char *, count + 1);
     if (folders == NULL) {
@@ -33,12 +33,12 @@ ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *are
     }
     size_t found = 0;
     for (size_t i = 0; i < count; i++) {
-        bool is_new = places[i] != NULL;
+        bool is_new = candidates[i] != NULL;
         for (size_t f = 0; f < found && is_new; f++) {
-            is_new = !is_same_folder(places[i], folders[f]);
+            is_new = !is_same_folder(candidates[i], folders[f]);
         }
         if (is_new) {
-            folders[found++] = places[i];
+            folders[found++] = candidates[i];
         }
     }
     *folders_out = folders;

@@ -19,9 +19,9 @@ typedef struct ms_file_search {
 } ms_file_search;
 
 /** List the folders to look in, each once, even if several paths lead to it.
- *  places: [count] paths in the order of the search; NULL entries are skipped.  *folders_out: the
- * paths, borrowed, in `arena`, NULL at the end.  Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_find_folders(const char *const *places, size_t count, ms_arena *arena,
+ *  candidates: [count] paths in the order of the search; NULL entries are skipped.  *folders_out:
+ * the paths, borrowed, in `arena`, NULL at the end.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_find_folders(const char *const *candidates, size_t count, ms_arena *arena,
                           const char *const **folders_out);
 
 /** Make a name from the command line independent of the current folder: a path, or a file in the

@@ -78,6 +78,6 @@ const char *ms_node_shown(const ms_node *node, char *out);
 const char *ms_input_noun(ms_input_kind kind);
 
 /* The place at which a fault of a whole value is reported: see ms_config_fault. */
-const ms_mark *ms_node_place(const ms_node *node);
+const ms_mark *ms_node_fault_mark(const ms_node *node);
 
 #endif

@@ -26,7 +26,7 @@ typedef struct text_cursor {
 static void advance(text_cursor *cursor) {
     do {
         cursor->at_B++;
-    } while (ms_text_goes_on(cursor->source->text[cursor->at_B]));
+    } while (ms_text_is_continuation(cursor->source->text[cursor->at_B]));
     cursor->at_characters++;
 }
 

@@ -196,7 +196,7 @@ static ms_status make_container(const assignment *override, ms_node *node, const
 }
 
 /* Set the value at the end of the path. A value of null stays in the tree: the key may be one of a
- * file that is read later (a platform's), and ms_config_take_out removes it after that. */
+ * file that is read later (a platform's), and ms_config_remove_nulls removes it after that. */
 static ms_status apply(assignment *override, ms_node *root) {
     ms_node *value = NULL;
     ms_status status = parse_value(override, override->key_count, &value);

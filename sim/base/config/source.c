@@ -69,7 +69,7 @@ static bool find_lines(ms_source *source, size_t line_count, ms_arena *arena) {
     source->line_count = 1;
     size_t characters = 0;
     for (size_t i = 0; i < source->length_B && source->line_count < line_count; i++) {
-        characters += ms_text_goes_on(source->text[i]) ? 0 : 1;
+        characters += ms_text_is_continuation(source->text[i]) ? 0 : 1;
         if (source->text[i] == '\n') {
             source->lines[source->line_count++] = characters;
         }

@@ -86,7 +86,7 @@ static void add_source(const ms_path *path, const ms_node *node, ms_buffer *out)
     if (comment.length > 0) {
         ms_buffer_printf(out, "%s:%s\n", ms_path_text(path, text), ms_buffer_text(&comment));
     }
-    ms_buffer_end_part(&comment, out);
+    ms_buffer_release_part(&comment, out);
 }
 
 /* Append the lines of all keys below a node. */

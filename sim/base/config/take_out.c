@@ -1,4 +1,4 @@
-/* Removes keys whose value is null from their mapping (ms_config_take_out).
+/* Removes keys whose value is null from their mapping (ms_config_remove_nulls).
  *
  * An override, or a file that is laid over another one, removes a key by giving it the value null.
  * The null is kept while files are laid over each other, as the key may come from a file below.
@@ -35,7 +35,7 @@ static void remove_nulls(ms_node *mapping, const ms_field *fields, const ms_fiel
         const ms_field_shape *shape = row == NULL ? NULL : row->shape;
         bool is_known = fields == NULL || row != NULL;
         bool is_of_file = shape != NULL && shape->file_key != NULL;
-        if (ms_node_takes_out(child) && is_known) {
+        if (ms_node_is_removal(child) && is_known) {
             ms_node_remove(mapping, child);
         } else if (child->type == MS_NODE_MAPPING && is_known && !is_of_file) {
             remove_nulls(child, row == NULL ? NULL : ms_field_table_of(row, child),
@@ -44,7 +44,7 @@ static void remove_nulls(ms_node *mapping, const ms_field *fields, const ms_fiel
     }
 }
 
-void ms_config_take_out(ms_node *mapping, const ms_field *fields) {
+void ms_config_remove_nulls(ms_node *mapping, const ms_field *fields) {
     if (mapping->type == MS_NODE_MAPPING) {
         remove_nulls(mapping, fields, NULL);
     }

@@ -156,7 +156,7 @@ ms_status ms_node_underlay(ms_node *base, const ms_node *under, ms_arena *arena)
          child = child->next) {
         ms_node *present = ms_node_get(base, child->key);
         bool is_empty =
-            present == NULL || (ms_node_is_null(present) && !ms_node_takes_out(present));
+            present == NULL || (ms_node_is_null(present) && !ms_node_is_removal(present));
         if (is_empty) {
             status = merge_child(base, child, arena);
         } else if (present->type == MS_NODE_MAPPING && child->type == MS_NODE_MAPPING) {
@@ -179,7 +179,7 @@ bool ms_node_is_null(const ms_node *node) {
     return false;
 }
 
-bool ms_node_takes_out(const ms_node *node) {
+bool ms_node_is_removal(const ms_node *node) {
     return node != NULL && ms_node_is_null(node) && node->text[0] != '\0';
 }
 
@@ -189,14 +189,15 @@ const char *ms_shown(const char *text, char *out) {
     size_t length = strlen(text);
     bool is_cut = length > MS_SHOWN_MAX;
     length = is_cut ? MS_SHOWN_MAX : length;
-    while (is_cut && length > 0 && ms_text_goes_on(text[length])) { /* no character cut in two */
+    while (is_cut && length > 0 &&
+           ms_text_is_continuation(text[length])) { /* no character cut in two */
         length--;
     }
     size_t used = 0;
     for (size_t at = 0; at < length;) {
         uint32_t code = 0;
         size_t size = ms_text_decode(text + at, length - at, &code);
-        bool is_seen = size > 0 && ms_text_is_seen(code);
+        bool is_seen = size > 0 && ms_text_is_visible(code);
         size = size > 0 ? size : 1;
         memcpy(out + used, is_seen ? text + at : "?", is_seen ? size : 1);
         used += is_seen ? size : 1;
@@ -222,7 +223,7 @@ const char *ms_node_shown(const ms_node *node, char *out) {
 }
 
 /* A mapping or list that begins on a later line than its key is reported at the key. */
-const ms_mark *ms_node_place(const ms_node *node) {
+const ms_mark *ms_node_fault_mark(const ms_node *node) {
     bool begins_below_key = node->type != MS_NODE_SCALAR && node->key_mark.file != NULL &&
                             node->key_mark.line != node->mark.line;
     return begins_below_key ? &node->key_mark : &node->mark;

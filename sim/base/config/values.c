@@ -23,8 +23,8 @@ typedef struct value {
 static bool refuse(const value *v, const char *expected) {
     char shown[MS_SHOWN_MAX + 8];
     bool is_text = v->node->type == MS_NODE_SCALAR && v->node->is_quoted;
-    ms_reading_fault(v->reading, ms_node_place(v->node), v->path, "expected %s, got %s%s", expected,
-                     ms_node_shown(v->node, shown), is_text ? " in quotes" : "");
+    ms_reading_fault(v->reading, ms_node_fault_mark(v->node), v->path, "expected %s, got %s%s",
+                     expected, ms_node_shown(v->node, shown), is_text ? " in quotes" : "");
     return false;
 }
 
@@ -191,7 +191,7 @@ static bool refuse_word(const value *v, size_t count) {
     char shown[MS_SHOWN_MAX + 8];
     ms_field_words(v->field, list, sizeof list);
     bool has_word = v->node->type == MS_NODE_SCALAR && *v->node->text != '\0';
-    ms_reading_fault(v->reading, ms_node_place(v->node), v->path, "expected %s%s, got %s%s",
+    ms_reading_fault(v->reading, ms_node_fault_mark(v->node), v->path, "expected %s%s, got %s%s",
                      count > 1 ? "one of " : "", list, ms_node_shown(v->node, shown),
                      ms_nearest_hint(has_word ? v->node->text : NULL, v->field->words, count).text);
     return false;

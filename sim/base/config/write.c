@@ -37,7 +37,7 @@ void ms_yaml_write_quoted(const char *text, ms_buffer *out) {
     while (*text != '\0') {
         uint32_t code = 0xFFFD; /* for a byte that is not UTF-8, which YAML readers refuse */
         size_t length = ms_text_decode(text, SIZE_MAX, &code);
-        if (length == 0 || code == '"' || code == '\\' || !ms_text_is_seen(code)) {
+        if (length == 0 || code == '"' || code == '\\' || !ms_text_is_visible(code)) {
             add_escaped(out, code);
         } else {
             ms_buffer_add(out, text, length);
@@ -57,7 +57,7 @@ static bool is_seen(const char *text) {
     for (; *text != '\0' && length > 0; text += length) {
         uint32_t code = 0;
         length = ms_text_decode(text, SIZE_MAX, &code);
-        length = ms_text_is_seen(code) || code == '\t' ? length : 0;
+        length = ms_text_is_visible(code) || code == '\t' ? length : 0;
     }
     return length > 0;
 }

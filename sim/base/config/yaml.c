@@ -79,7 +79,7 @@ static ms_status report_syntax(tree_builder *builder) {
         for (size_t i = 0; at < end && i < parser->problem_mark.index; i++) {
             do {
                 at++;
-            } while (ms_text_goes_on(*at));
+            } while (ms_text_is_continuation(*at));
         }
         if (*at == '\t') {
             return fail(builder, &mark, "not valid YAML: found a tab, indent with spaces");

@@ -234,7 +234,7 @@ static ms_status check_power(const ms_node *keys, const ms_gpu_power *power, ms_
 ms_status ms_gpu_read(const ms_node *mapping, const char *const *paths, ms_arena *arena,
                       ms_diag *diag, ms_gpu_type *gpu_out, ms_node **effective_out) {
     const ms_node *type = ms_node_get(mapping, "type");
-    if (type == NULL || ms_node_takes_out(type)) {
+    if (type == NULL || ms_node_is_removal(type)) {
         return ms_config_fault(diag, mapping, "gpu.type",
                                "required key is missing: the name of a file in gpus/");
     }
@@ -243,15 +243,15 @@ ms_status ms_gpu_read(const ms_node *mapping, const char *const *paths, ms_arena
     ms_status status = load_type(type, &lookup, 1, &keys);
     status = status == MS_OK ? ms_node_overlay(keys, mapping, arena) : status;
     if (status == MS_OK) {
-        ms_config_take_out(keys, MS_GPU_FIELDS);
+        ms_config_remove_nulls(keys, MS_GPU_FIELDS);
     }
     gpu_file values = {0};
     status = status == MS_OK ? read_keys(keys, arena, diag, &values) : status;
     if (status == MS_OK) {
-        status = ms_gpu_attention_take(&values.attention, ms_node_get(keys, "attention"), diag,
-                                       &values.gpu);
+        status = ms_gpu_attention_store(&values.attention, ms_node_get(keys, "attention"), diag,
+                                        &values.gpu);
     }
-    status = status == MS_OK ? ms_gpu_products_take(keys, diag, &values.gpu) : status;
+    status = status == MS_OK ? ms_gpu_products_complete(keys, diag, &values.gpu) : status;
     if (status == MS_OK && values.measured != NULL) {
         status = ms_measured_load(ms_node_get(keys, "measured"), arena, diag, &values.gpu.measured);
     }

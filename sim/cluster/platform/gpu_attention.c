@@ -101,8 +101,8 @@ static ms_status store_shares(const ms_gpu_attention_shares *text, const pair_ru
 
 /* The type's own fused kernel has one efficiency for all widths; the generations have pairs by
  * width. */
-ms_status ms_gpu_attention_take(const ms_gpu_attention *text, const ms_node *mapping, ms_diag *diag,
-                                ms_gpu_type *gpu) {
+ms_status ms_gpu_attention_store(const ms_gpu_attention *text, const ms_node *mapping,
+                                 ms_diag *diag, ms_gpu_type *gpu) {
     ms_status status = MS_OK;
     ms_attention_rates *own = &gpu->attention[MS_ATTENTION_FUSED];
     own->forward.efficiency[0] = text->own_forward; /* given at one width: it holds for all */

@@ -30,7 +30,7 @@ extern const ms_field MS_GPU_ATTENTION_FIELDS[];
 
 /** Check the values of the keys and store them in the GPU type.
  *  mapping: for diagnostics; NULL: not given.  Returns MS_OK; MS_E_INPUT (reported). */
-ms_status ms_gpu_attention_take(const ms_gpu_attention *text, const ms_node *mapping, ms_diag *diag,
-                                ms_gpu_type *gpu);
+ms_status ms_gpu_attention_store(const ms_gpu_attention *text, const ms_node *mapping,
+                                 ms_diag *diag, ms_gpu_type *gpu);
 
 #endif

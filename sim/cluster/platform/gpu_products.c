@@ -72,7 +72,7 @@ static ms_status complete_rate(const ms_node *mapping, const char *name, ms_diag
     return MS_OK;
 }
 
-ms_status ms_gpu_products_take(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu) {
+ms_status ms_gpu_products_complete(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu) {
     const struct {
         const char *name;
         ms_product_rate *rate;

@@ -14,6 +14,6 @@ extern const ms_field MS_GPU_SINGLE_FIELDS[];
 
 /** Check the rates of all formats, and fill in the type's own figures where a format has none.
  *  keys: mapping of the GPU type, for diagnostics.  Returns MS_OK; MS_E_INPUT (reported). */
-ms_status ms_gpu_products_take(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu);
+ms_status ms_gpu_products_complete(const ms_node *keys, ms_diag *diag, ms_gpu_type *gpu);
 
 #endif

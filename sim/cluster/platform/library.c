@@ -229,7 +229,7 @@ static ms_status load_file(const ms_node *library, const char *const *paths, ms_
     const ms_node *name = library->type == MS_NODE_MAPPING ? ms_node_get(library, "file") : library;
     const char *path = NULL, *looked = NULL;
     *root_out = NULL;
-    if (name == NULL || name->type != MS_NODE_SCALAR || ms_node_takes_out(name)) {
+    if (name == NULL || name->type != MS_NODE_SCALAR || ms_node_is_removal(name)) {
         return ms_config_fault(diag, name == NULL ? library : name, "library",
                                "expected the name of a file in libraries/");
     }
@@ -245,7 +245,7 @@ static ms_status load_file(const ms_node *library, const char *const *paths, ms_
     status =
         status == MS_OK && name != library ? ms_node_overlay(*root_out, library, arena) : status;
     if (status == MS_OK) {
-        ms_config_take_out(*root_out, MS_LIBRARY_FIELDS);
+        ms_config_remove_nulls(*root_out, MS_LIBRARY_FIELDS);
     }
     return status;
 }

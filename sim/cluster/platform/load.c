@@ -236,7 +236,7 @@ static ms_status read_library(const platform_file *file, const ms_node *root,
 static ms_status read_document(ms_node *root, const char *const *paths, ms_arena *arena,
                                ms_diag *diag, ms_platform *platform) {
     platform_file file = {.has_pxn = true}; /* unless the key says otherwise */
-    ms_config_take_out(root, MS_PLATFORM_FIELDS);
+    ms_config_remove_nulls(root, MS_PLATFORM_FIELDS);
     ms_status status = ms_config_read(root, MS_PLATFORM_FIELDS, "", &file, arena, diag);
     if (status == MS_E_NOMEM) {
         return status;
@@ -269,7 +269,7 @@ static ms_status read_document(ms_node *root, const char *const *paths, ms_arena
     ms_node *effective = ms_node_get(root, "gpu");
     status = ms_node_overlay(effective, gpu, arena);
     if (status == MS_OK) {
-        ms_config_take_out(effective, NULL);
+        ms_config_remove_nulls(effective, NULL);
     }
     return status;
 }

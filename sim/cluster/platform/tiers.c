@@ -129,7 +129,7 @@ ms_status ms_tiers_check_names(const ms_node *root, const ms_node *overrides, ms
             const char *pair[2] = {nearest, tier->key};
             nearest = ms_nearest_word(child->key, pair, 2);
         }
-        if (nearest != NULL || ms_node_takes_out(child)) {
+        if (nearest != NULL || ms_node_is_removal(child)) {
             const ms_node at = {.mark = child->key_mark};
             status = ms_config_fault(diag, &at, "tiers", "the platform has no tier '%s'%s%s%s",
                                      child->key, nearest == NULL ? "" : "; did you mean '",

@@ -55,7 +55,7 @@ static int original_length(ms_hf_reader *r, const ms_node **from_out) {
 static void put_sequence(ms_hf_reader *r) {
     static const char KEY[] = "max_position_embeddings";
     int longest = 0;
-    const ms_node *place = NULL;
+    const ms_node *source = NULL;
     bool is_given = ms_hf_int(r, KEY, &longest) && longest > 0;
     const ms_node *from = ms_hf_take(r, KEY, NULL);
     if (!is_given) {
@@ -64,9 +64,9 @@ static void put_sequence(ms_hf_reader *r) {
         return;
     }
     int usual = longest < USUAL_SEQUENCE ? longest : USUAL_SEQUENCE;
-    int original = original_length(r, &place);
+    int original = original_length(r, &source);
     bool is_known = original > 0 && original <= longest;
-    ms_hf_put_int(r, "sequence", is_known ? place : from, is_known ? original : usual);
+    ms_hf_put_int(r, "sequence", is_known ? source : from, is_known ? original : usual);
 }
 
 /* Put the numbers and the size of heads. Latent attention has sizes of its own (read_model). */
@@ -151,7 +151,7 @@ static void read_manner(ms_hf_reader *r) {
     static const char TIED[] = "tie_word_embeddings";
     bool is_tied = false;
     int layers = 0;
-    const ms_node *dropout = ms_hf_share(r, "resid_pdrop");
+    const ms_node *dropout = ms_hf_fraction(r, "resid_pdrop");
     const char *relative = has(r, MS_HF_ALIBI) ? "alibi" : "rotary";
     (void)ms_hf_flag(r, TIED, &is_tied);
     ms_hf_put(r, "tied_embeddings", ms_hf_take(r, TIED, NULL), is_tied ? "true" : "false");
@@ -288,7 +288,7 @@ static void refuse_type(ms_hf_reader *r, const ms_node *type) {
     const char *unbuilt = word == NULL ? NULL : ms_hf_unbuilt(r->types, word);
     const ms_node *families = ms_node_get(r->types, "families");
     const char **names = families == NULL ? NULL : MS_NEW(r->arena, const char *, families->count);
-    const ms_node *place = type == NULL ? r->config : type;
+    const ms_node *source = type == NULL ? r->config : type;
     ms_buffer known, lacking;
     ms_buffer_init(&known);
     ms_buffer_init(&lacking);
@@ -298,14 +298,14 @@ static void refuse_type(ms_hf_reader *r, const ms_node *type) {
     list_lacking(r, &lacking);
     const ms_hint hint = ms_nearest_hint(word, names, names == NULL ? 0 : families->count);
     if (unbuilt != NULL) {
-        ms_hf_fault(r, place, "model_type", "'%s' is known and not built: it has %s", word,
+        ms_hf_fault(r, source, "model_type", "'%s' is known and not built: it has %s", word,
                     unbuilt);
     } else if (type == NULL) {
-        ms_hf_fault(r, place, "model_type", "key is missing%s%s; expected one of %s", other_file(r),
-                    ms_buffer_text(&lacking), ms_buffer_text(&known));
+        ms_hf_fault(r, source, "model_type", "key is missing%s%s; expected one of %s",
+                    other_file(r), ms_buffer_text(&lacking), ms_buffer_text(&known));
     } else {
         ms_hf_fault(
-            r, place, "model_type", "unknown type of models '%.80s'%s%s; expected one of %s",
+            r, source, "model_type", "unknown type of models '%.80s'%s%s; expected one of %s",
             word == NULL ? "" : word, hint.text, ms_buffer_text(&lacking), ms_buffer_text(&known));
     }
     ms_buffer_release(&known);
@@ -328,7 +328,7 @@ static ms_status find_family(ms_hf_reader *r) {
     const char *goal = left_out == NULL
                            ? NULL
                            : ms_arena_printf(r->arena, "model.type; not simulated: %s", left_out);
-    r->place = type;
+    r->type_node = type;
     (void)ms_hf_take(r, "model_type", goal);
     r->traits = r->family.traits;
     ms_hf_apply_rules(r, r->family.rules);
@@ -352,12 +352,12 @@ static const ms_node *text_of(const ms_node *config, const char **key_out) {
  * arena->has_failed, and is reported once at the end. */
 ms_status ms_hf_model(const ms_node *types, const ms_node *config, ms_arena *arena, ms_diag *diag,
                       ms_hf_result *result_out) {
-    const char *place = NULL;
-    const ms_node *text = text_of(config, &place);
+    const char *nested_key = NULL;
+    const ms_node *text = text_of(config, &nested_key);
     bool is_nested = text != NULL && text->type == MS_NODE_MAPPING;
     ms_hf_reader *r = MS_NEW(arena, ms_hf_reader, 1);
     ms_node *model = MS_NEW(arena, ms_node, 1);
-    const char *prefix = is_nested ? ms_arena_printf(arena, "%s.", place) : "";
+    const char *prefix = is_nested ? ms_arena_printf(arena, "%s.", nested_key) : "";
     if (r == NULL || model == NULL || prefix == NULL) {
         return ms_diag_no_memory(diag);
     }
@@ -372,10 +372,10 @@ ms_status ms_hf_model(const ms_node *types, const ms_node *config, ms_arena *are
     if (status != MS_OK) {
         return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
     }
-    *model =
-        (ms_node){.type = MS_NODE_MAPPING, .origin = "hf", .key = "model", .mark = r->place->mark};
+    *model = (ms_node){
+        .type = MS_NODE_MAPPING, .origin = "hf", .key = "model", .mark = r->type_node->mark};
     put_name(r);
-    ms_hf_put(r, "type", r->place, has(r, MS_HF_GATED) ? "llama" : "gpt");
+    ms_hf_put(r, "type", r->type_node, has(r, MS_HF_GATED) ? "llama" : "gpt");
     read_model(r);
     ms_hf_result result = {.model = model, .left_out = r->family.left_out};
     ms_hf_list_keys(r, &result.keys);

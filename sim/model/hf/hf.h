@@ -66,11 +66,11 @@ typedef struct ms_hf_taken {
 
 /* The reading of one config; it is `r` in all files of this folder. */
 typedef struct ms_hf_reader {
-    const ms_node *types;  /* the file of all types */
-    const ms_node *root;   /* the whole config */
-    const ms_node *config; /* the mapping that holds the text model's keys */
-    const char *prefix;    /* of the paths of these keys: "" or such as "text_config." */
-    const ms_node *place;  /* node of model_type; defaults get its place in the file */
+    const ms_node *types;     /* the file of all types */
+    const ms_node *root;      /* the whole config */
+    const ms_node *config;    /* the mapping that holds the text model's keys */
+    const char *prefix;       /* of the paths of these keys: "" or such as "text_config." */
+    const ms_node *type_node; /* node of model_type; defaults get its place in the file */
     ms_hf_family family;
     unsigned traits; /* the family's, as the config adapts them */
     ms_arena *arena; /* a lack of memory is reported at the end of the reading */
@@ -120,13 +120,13 @@ const ms_node *ms_hf_look(ms_hf_reader *r, const char *key);
 /* A node as a whole number >= 0; -1: it is no such number, or NULL. */
 int ms_hf_whole_of(const ms_node *node);
 
-/* The value of a key as a whole number >= 0, as a flag, or (ms_hf_share) the node of a number of 0
- * to 1. In types with MS_HF_LISTS a list of equal values is that value. out: unchanged where there
- * is no value. Returns whether there is one (ms_hf_share: NULL if not); a fault is reported and
- * kept in r->status. */
+/* The value of a key as a whole number >= 0, as a flag, or (ms_hf_fraction) the node of a number of
+ * 0 to 1. In types with MS_HF_LISTS a list of equal values is that value. out: unchanged where
+ * there is no value. Returns whether there is one (ms_hf_fraction: NULL if not); a fault is
+ * reported and kept in r->status. */
 bool ms_hf_int(ms_hf_reader *r, const char *key, int *out);
 bool ms_hf_flag(ms_hf_reader *r, const char *key, bool *out);
-const ms_node *ms_hf_share(ms_hf_reader *r, const char *key);
+const ms_node *ms_hf_fraction(ms_hf_reader *r, const char *key);
 
 /* Report a fault at a key's value, once for each value, and keep it in r->status. */
 void ms_hf_fault(ms_hf_reader *r, const ms_node *node, const char *key, const char *format, ...)

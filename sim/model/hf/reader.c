@@ -81,7 +81,7 @@ static const ms_node *assume(ms_hf_reader *r, const char *key, const char *goal)
         return NULL;
     }
     *node = (ms_node){.type = MS_NODE_SCALAR, .text = ms_hf_text(usual), .origin = "hf"};
-    node->mark = node->key_mark = r->place->mark;
+    node->mark = node->key_mark = r->type_node->mark;
     if (goal != NULL) {
         remember(r, &(ms_hf_taken){.key = key, .node = node, .goal = goal, .is_assumed = true});
     }
@@ -230,7 +230,7 @@ bool ms_hf_flag(ms_hf_reader *r, const char *key, bool *out) {
 
 /* Look a key up as a number of 0 to 1. The node is returned instead of the number, so that the
  * model gets the number as it is written. */
-const ms_node *ms_hf_share(ms_hf_reader *r, const char *key) {
+const ms_node *ms_hf_fraction(ms_hf_reader *r, const char *key) {
     const ms_node *node = ms_hf_take(r, key, NULL);
     if (node == NULL) {
         return NULL;
@@ -254,7 +254,7 @@ static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_
     ms_node *node = parent == NULL ? NULL : MS_NEW(r->arena, ms_node, 1);
     if (node != NULL) {
         *node = (ms_node){.type = type, .key = key, .origin = "hf"};
-        node->mark = node->key_mark = r->place->mark;
+        node->mark = node->key_mark = r->type_node->mark;
         ms_node_append(parent, node);
     }
     return node;
@@ -403,7 +403,7 @@ void ms_hf_list_keys(ms_hf_reader *r, ms_source_keys *keys) {
                                                       .value = taken->node->text,
                                                       .fate = MS_SOURCE_ASSUMED,
                                                       .why = why,
-                                                      .mark = r->place->mark},
+                                                      .mark = r->type_node->mark},
                                      r->arena);
         }
     }

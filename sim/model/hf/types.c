@@ -53,13 +53,13 @@ static const ms_field FAMILY_FIELDS[] = {
 ms_status ms_hf_load_types(const char *data_folder, ms_arena *arena, ms_diag *diag,
                            ms_node **types_out) {
     static const char NAME[] = "hugging-face";
-    const char *places[] = {
+    const char *candidates[] = {
         "workloads/families",
         data_folder == NULL ? NULL : ms_arena_printf(arena, "%s/workloads/families", data_folder)};
     ms_file_search search = {.subfolder = ""};
     const char *path = NULL, *looked = NULL;
-    ms_status status =
-        ms_find_folders(places, sizeof places / sizeof places[0], arena, &search.folders);
+    ms_status status = ms_find_folders(candidates, sizeof candidates / sizeof candidates[0], arena,
+                                       &search.folders);
     status = status == MS_OK ? ms_find_yaml(NAME, &search, arena, &path, &looked) : status;
     if (status != MS_OK || arena->has_failed) {
         return ms_diag_no_memory(diag);

@@ -185,7 +185,7 @@ static bool has_two_directions(const ms_program *program) {
         return false;
     }
     for (int stage = 0; stage < program->stages; stage++) {
-        if (program->stage_rank[stage] != ms_place_v(&program->spec, stage)) {
+        if (program->stage_rank[stage] != ms_stage_rank_v(&program->spec, stage)) {
             return false;
         }
     }
@@ -255,13 +255,13 @@ static ms_status check_counting(const program_builder *b) {
         last, last);
 }
 
-/* Report a fault of an action at its cell (ms_fault_place.report). */
+/* Report a fault of an action at its cell (ms_fault_location.report). */
 static void report_at(void *context, int rank, int64_t index, const char *what) {
     const program_builder *b = context;
     ms_csv_fault(b->table, rank, index < 0 ? SIZE_MAX : b->cell_of[index], b->diag, "%s", what);
 }
 
-/* Number of an action's cell in its line, from 1 (ms_fault_place.cell). */
+/* Number of an action's cell in its line, from 1 (ms_fault_location.cell). */
 static long cell_number_of(void *context, int rank, size_t index) {
     const program_builder *b = context;
     return ms_csv_cell_number(b->table, rank, b->cell_of[index]);
@@ -305,8 +305,8 @@ static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     status = status == MS_OK ? count_microbatches(b) : status;
     status = status == MS_OK ? check_counting(b) : status;
     if (status == MS_OK) {
-        ms_fault_place place = {.report = report_at, .cell = cell_number_of, .context = b};
-        status = ms_program_check_at(&b->program, &place, b->diag);
+        ms_fault_location location = {.report = report_at, .cell = cell_number_of, .context = b};
+        status = ms_program_check_at(&b->program, &location, b->diag);
     }
     return status == MS_OK ? ms_csv_check_comms(b->table, &b->program, b->diag) : status;
 }

@@ -61,17 +61,17 @@ static ms_mark mark_of(const ms_csv_table *table, int rank, long number) {
                     .source_B = (size_t)(body.to - body.from),
                     .line = rank + 1};
     ms_span line = {0};
-    for (int i = 0; i <= rank && ms_cells_take_line(&body, &line); i++) {
+    for (int i = 0; i <= rank && ms_cells_next_line(&body, &line); i++) {
     }
     const char *begin = line.from;
     ms_cell cell;
     bool exists = false;
     for (long i = 0; i <= number; i++) {
-        exists = ms_cells_take(&line, &cell);
+        exists = ms_cells_next(&line, &cell);
     }
     if (exists) {
-        mark.column = (int)(cell.place.from - begin) + 1;
-        mark.width = cell.place.to > cell.place.from ? (int)(cell.place.to - cell.place.from) : 1;
+        mark.column = (int)(cell.span.from - begin) + 1;
+        mark.width = cell.span.to > cell.span.from ? (int)(cell.span.to - cell.span.from) : 1;
     }
     return mark;
 }
@@ -274,7 +274,7 @@ static void read_cell(cell_reader *r, const ms_cell *read) {
     ms_csv_cell cell = {.op = MS_CSV_BLANK, .stage = -1, .mb = -1};
     ms_span text = read->text;
     if (read->fault != NULL) {
-        report_fault(r, read->place, read->fault);
+        report_fault(r, read->span, read->fault);
     } else if (text.from < text.to && text.from[0] == '(') {
         read_pair(r, text);
     } else if (text.from == text.to || read_action(r, text, &cell)) {
@@ -302,7 +302,7 @@ static bool read_line(cell_reader *r, ms_span line) {
     r->number = 0;
     ms_cell cell;
     while (is_within_limits(r) && !r->cells.failed) {
-        if (!ms_cells_take(&line, &cell)) {
+        if (!ms_cells_next(&line, &cell)) {
             return true;
         }
         read_cell(r, &cell);
@@ -350,7 +350,7 @@ static ms_status read_text(cell_reader *r, ms_arena *arena) {
     }
     int errors = r->diag->errors;
     ms_span line;
-    while (ms_cells_take_line(&body, &line) && read_line(r, line)) {
+    while (ms_cells_next_line(&body, &line) && read_line(r, line)) {
     }
     if (r->whole > 0 && r->inputs > 0) {
         ms_diag_at(r->diag, &whole, NULL,

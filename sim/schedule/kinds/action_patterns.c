@@ -24,18 +24,18 @@ void ms_action_list_add_pair(ms_action_list *list, const ms_action *forward,
     }
 }
 
-int ms_place_loop(const ms_schedule_spec *spec, int stage) {
+int ms_stage_rank_loop(const ms_schedule_spec *spec, int stage) {
     return stage % spec->pipeline_ranks;
 }
 
-int ms_place_v(const ms_schedule_spec *spec, int stage) {
-    int place = stage % spec->pipeline_ranks;
-    return stage / spec->pipeline_ranks % 2 == 0 ? place : spec->pipeline_ranks - 1 - place;
+int ms_stage_rank_v(const ms_schedule_spec *spec, int stage) {
+    int rank = stage % spec->pipeline_ranks;
+    return stage / spec->pipeline_ranks % 2 == 0 ? rank : spec->pipeline_ranks - 1 - rank;
 }
 
 /* Check that there are at least as many microbatches as pipeline ranks. */
-ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedule_spec *spec,
-                                   ms_diag *diag) {
+ms_status ms_schedule_check_m_at_least_p(const ms_schedule_type *type, const ms_schedule_spec *spec,
+                                         ms_diag *diag) {
     if (spec->microbatches >= spec->pipeline_ranks) {
         return MS_OK;
     }
@@ -47,25 +47,24 @@ ms_status ms_schedule_check_filled(const ms_schedule_type *type, const ms_schedu
 }
 
 /* `add` of kinds with one stage per rank: pass k is of the rank's stage and microbatch k. */
-static void add_in_order(const ms_1f1b_order *order, ms_pass pass, int64_t k,
-                         ms_action_list *list) {
+static void add_in_order(const ms_1f1b_list *order, ms_pass pass, int64_t k, ms_action_list *list) {
     ms_action_list_add(list, pass, order->rank, (int)k);
 }
 
 /* The order of a rank with `warmup` F before the first F that a backward pass follows; total is V M
  * K. */
-ms_1f1b_order ms_1f1b_order_of(const ms_schedule_spec *spec, int rank, int64_t warmup) {
+ms_1f1b_list ms_1f1b_list_of(const ms_schedule_spec *spec, int rank, int64_t warmup) {
     int64_t total =
         (int64_t)spec->chunks * spec->microbatches * (spec->slices > 1 ? spec->slices : 1);
-    return (ms_1f1b_order){.spec = spec,
-                           .rank = rank,
-                           .total = total,
-                           .warmup = warmup < total ? warmup : total,
-                           .add = add_in_order};
+    return (ms_1f1b_list){.spec = spec,
+                          .rank = rank,
+                          .total = total,
+                          .warmup = warmup < total ? warmup : total,
+                          .add = add_in_order};
 }
 
 /* Append a rank's list in the 1F1B order: warm-up, steady 1F1B, cool-down. */
-void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
+void ms_generate_1f1b(const ms_1f1b_list *order, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {
         order->add(order, MS_PASS_F, k, list);
     }
@@ -80,9 +79,9 @@ void ms_generate_1f1b(const ms_1f1b_order *order, ms_action_list *list) {
 }
 
 /* Append a rank's list in the 1F1B order with split backward passes. As ms_generate_1f1b, but with
- * I in place of B, and after it the W whose I ran `lag` steps before; the W of the last `lag` steps
+ * I in rank of B, and after it the W whose I ran `lag` steps before; the W of the last `lag` steps
  * follow at the end. */
-void ms_generate_split(const ms_1f1b_order *order, int lag, ms_action_list *list) {
+void ms_generate_split(const ms_1f1b_list *order, int lag, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {
         order->add(order, MS_PASS_F, k, list);
     }

@@ -94,7 +94,7 @@ const ms_schedule_type ms_schedule_chimera = {
     .directions = 2,
     .chunks = 1,
     .check = check,
-    .place = ms_place_v,
+    .rank_of_stage = ms_stage_rank_v,
     .generate = generate,
     .formula = formula,
 };

@@ -199,7 +199,7 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs, i
                     double *makespan_out) {
     ms_even_costs even;
     bool is_plain = !costs->is_serial && (costs->pair_scale == 0 || costs->pair_scale == 1);
-    if (!is_plain || !ms_schedule_costs_are_free(program, costs, &even) ||
+    if (!is_plain || !ms_schedule_costs_are_even_and_free(program, costs, &even) ||
         even.forward < even.input_grad || even.input_grad < even.weight_grad) {
         return false;
     }
@@ -225,7 +225,7 @@ const ms_schedule_type ms_schedule_dualpipe = {
     .directions = 2,
     .chunks = 1,
     .check = check_even,
-    .place = ms_place_v,
+    .rank_of_stage = ms_stage_rank_v,
     .generate = generate_dualpipe,
     .formula = formula_dualpipe,
 };
@@ -236,7 +236,7 @@ const ms_schedule_type ms_schedule_dualpipev = {
     .directions = 1,
     .chunks = 2,
     .check = check_microbatches,
-    .place = ms_place_v,
+    .rank_of_stage = ms_stage_rank_v,
     .generate = generate_dualpipev,
     .formula = formula_dualpipev,
 };

@@ -68,7 +68,7 @@ const ms_schedule_type ms_schedule_gpipe = {
     .passes = 2,
     .directions = 1,
     .chunks = 1,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .generate = generate,
     .formula = formula,
 };

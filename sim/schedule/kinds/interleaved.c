@@ -50,7 +50,7 @@ static ms_status report_group(const ms_schedule_type *type, const ms_schedule_sp
 /* Check that M >= P and that the group size is from P to M. */
 static ms_status check(const ms_schedule_type *type, const ms_schedule_spec *spec, ms_diag *diag) {
     int group = ms_schedule_group(spec);
-    if (ms_schedule_check_filled(type, spec, diag) != MS_OK) {
+    if (ms_schedule_check_m_at_least_p(type, spec, diag) != MS_OK) {
         return MS_E_INPUT;
     }
     bool is_legal = group >= spec->pipeline_ranks && group <= spec->microbatches;
@@ -129,7 +129,7 @@ static ms_status check_flow(ms_program *program, ms_arena *scratch, ms_diag *dia
 /* Append the k-th forward or backward pass of a rank in the interleaved order. All groups before
  * that of pass k are full, so k / (N V) is the number of this group; the last group may be smaller.
  */
-void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_action_list *list) {
+void ms_interleaved_add(const ms_1f1b_list *order, ms_pass pass, int64_t k, ms_action_list *list) {
     const ms_schedule_spec *spec = order->spec;
     int64_t group = order->group;
     int64_t first_mb = k / (group * spec->chunks) * group; /* of the group that pass k is in */
@@ -148,7 +148,7 @@ void ms_interleaved_add(const ms_1f1b_order *order, ms_pass pass, int64_t k, ms_
  */
 static void generate_groups(const ms_schedule_spec *spec, int rank, int group, int64_t warmup,
                             ms_action_list *list) {
-    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
+    ms_1f1b_list order = ms_1f1b_list_of(spec, rank, warmup);
     order.group = group;
     order.add = ms_interleaved_add;
     ms_generate_1f1b(&order, list);
@@ -258,7 +258,7 @@ const ms_schedule_type ms_schedule_interleaved = {
     .directions = 1,
     .options = MS_TAKES_GROUP,
     .check = check_rest,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .round = ms_schedule_group,
     .generate = generate,
     .formula = formula,
@@ -270,7 +270,7 @@ const ms_schedule_type ms_schedule_interleaved_torch = {
     .passes = 2,
     .directions = 1,
     .check = ms_torch_check,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .round = ms_torch_group,
     .generate = generate_torch,
     .formula = formula_torch,
@@ -284,7 +284,7 @@ const ms_schedule_type ms_schedule_interleaved_flexible = {
     .directions = 1,
     .options = MS_TAKES_GROUP,
     .check = check_flexible,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .round = ms_schedule_group,
     .generate = generate,
     .finish = check_flow,

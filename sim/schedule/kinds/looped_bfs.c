@@ -44,7 +44,7 @@ const ms_schedule_type ms_schedule_looped_bfs = {
     .name = "looped_bfs",
     .passes = 2,
     .directions = 1,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .generate = generate,
     .formula = formula,
 };

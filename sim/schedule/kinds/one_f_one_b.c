@@ -6,7 +6,7 @@
 
 /* Append a rank's list: its warm-up has one F for every later rank. */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, spec->pipeline_ranks - 1 - rank);
+    ms_1f1b_list order = ms_1f1b_list_of(spec, rank, spec->pipeline_ranks - 1 - rank);
     ms_generate_1f1b(&order, list);
 }
 
@@ -40,7 +40,7 @@ const ms_schedule_type ms_schedule_1f1b = {
     .passes = 2,
     .directions = 1,
     .chunks = 1,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .generate = generate,
     .formula = formula,
 };

@@ -67,7 +67,7 @@ const ms_schedule_type ms_schedule_vhalf = {
     .directions = 1,
     .chunks = 2,
     .options = MS_TAKES_REORDER,
-    .place = ms_place_v,
+    .rank_of_stage = ms_stage_rank_v,
     .generate = generate,
     .finish = ms_v_memory_reorder,
 };
@@ -78,7 +78,7 @@ const ms_schedule_type ms_schedule_vmin = {
     .directions = 1,
     .chunks = 2,
     .options = MS_TAKES_REORDER,
-    .place = ms_place_v,
+    .rank_of_stage = ms_stage_rank_v,
     .generate = generate,
     .finish = ms_v_memory_reorder,
 };

@@ -10,7 +10,7 @@
  * each W runs after its I, are `depth` times those of H1. */
 static void generate(const ms_schedule_spec *spec, int rank, int depth, ms_action_list *list) {
     int64_t warmup = (int64_t)depth * (spec->pipeline_ranks - 1 - rank);
-    ms_1f1b_order order = ms_1f1b_order_of(spec, rank, warmup);
+    ms_1f1b_list order = ms_1f1b_list_of(spec, rank, warmup);
     ms_generate_split(&order, depth * rank, list);
 }
 
@@ -31,8 +31,8 @@ static bool span_bubble(const ms_program *program, const ms_schedule_costs *cost
     int distance = program->spec.pipeline_ranks - 1;
     ms_even_costs even;
     if (program->spec.microbatches < depth * distance + 1 ||
-        !ms_schedule_costs_are_free(program, costs, &even) || even.weight_grad > even.forward ||
-        even.weight_grad > even.input_grad) {
+        !ms_schedule_costs_are_even_and_free(program, costs, &even) ||
+        even.weight_grad > even.forward || even.weight_grad > even.input_grad) {
         return false;
     }
     double bubble = distance * (even.forward + even.input_grad - depth * even.weight_grad);
@@ -68,7 +68,7 @@ const ms_schedule_type ms_schedule_zbh1 = {
     .passes = 3,
     .directions = 1,
     .chunks = 1,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .generate = generate_h1,
     .formula = formula_h1,
     .span_formula = span_formula_h1,
@@ -79,7 +79,7 @@ const ms_schedule_type ms_schedule_zbh2 = {
     .passes = 3,
     .directions = 1,
     .chunks = 1,
-    .place = ms_place_loop,
+    .rank_of_stage = ms_stage_rank_loop,
     .generate = generate_h2,
     .span_formula = span_formula_h2,
 };

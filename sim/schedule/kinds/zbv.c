@@ -86,8 +86,8 @@ static bool span_formula(const ms_program *program, const ms_schedule_costs *cos
                          double *bubble_out) {
     ms_even_costs even;
     if (program->spec.microbatches < 2 * program->spec.pipeline_ranks - 1 ||
-        !ms_schedule_costs_are_free(program, costs, &even) || even.forward != even.input_grad ||
-        even.forward != even.weight_grad) {
+        !ms_schedule_costs_are_even_and_free(program, costs, &even) ||
+        even.forward != even.input_grad || even.forward != even.weight_grad) {
         return false;
     }
     *bubble_out = 0;
@@ -99,7 +99,7 @@ const ms_schedule_type ms_schedule_zbv = {
     .passes = 3,
     .directions = 1,
     .chunks = 2,
-    .place = ms_place_v,
+    .rank_of_stage = ms_stage_rank_v,
     .generate = generate,
     .span_formula = span_formula,
 };

@@ -13,15 +13,15 @@
 /* Durations of a rank's passes, and the shortest times that a microbatch takes from one of them to
  * the next. Ways add up the passes of the stages between and the latencies of all boundaries on
  * them. */
-ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
-                               int rank) {
+ms_rank_durations ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                                     int rank) {
     int ranks = spec->pipeline_ranks;
     /* the rank's first and last stage */
     int a = rank;
     int b = spec->chunks == 2 ? 2 * ranks - 1 - rank : rank;
-    ms_rank_way found = {.forward = {costs->forward[a]},
-                         .input = {costs->input_grad[a]},
-                         .weight = {costs->weight_grad[a]}};
+    ms_rank_durations found = {.forward = {costs->forward[a]},
+                               .input = {costs->input_grad[a]},
+                               .weight = {costs->weight_grad[a]}};
     if (spec->chunks == 2) {
         found.forward[1] = costs->forward[b];
         found.input[1] = costs->input_grad[b];
@@ -63,7 +63,7 @@ static double most_work(double cap, double most, double one, double other) {
  *
  * With more than K microbatches the first W precedes the last F. Then the head ends before the tail
  * begins, and their idle times add up. */
-static double forced_idle_of_line(const ms_rank_way *way, double cap, double microbatches) {
+static double forced_idle_of_line(const ms_rank_durations *way, double cap, double microbatches) {
     double chunks = least(cap, microbatches);
     double gradient = way->input[0] + way->weight[0];
     double head = fmax(0, way->forward[0] + way->turn - chunks * way->forward[0]);
@@ -86,7 +86,7 @@ static double forced_idle_of_line(const ms_rank_way *way, double cap, double mic
  *  - From the end of the last I1 on: I0 and W0 of chunks 0, W1 of chunks 1, K together: tail[0].
  * The first F1 starts before the last F1 ends and before the last I1 ends, and the first I1 starts
  * before the last I1 ends: these pairs of intervals do not overlap, and their idle times add up. */
-static double forced_idle_of_v(const ms_rank_way *way, double cap, double microbatches) {
+static double forced_idle_of_v(const ms_rank_durations *way, double cap, double microbatches) {
     double gradient[2] = {way->input[0] + way->weight[0], way->input[1] + way->weight[1]};
     double chunks = least(cap, microbatches);
     double pairs = least(cap - 1, microbatches);
@@ -125,7 +125,7 @@ static double forced_idle_of_v(const ms_rank_way *way, double cap, double microb
  * the duration of a pass, the shorter one of the two chunks. The ramps do not overlap: K - 1
  * forward passes and K - 1 weight gradients take less than the rank's own work, as K is at most the
  * number of its activations. cap: K. */
-static double memory_bound(const ms_search_spec *spec, const ms_rank_way *way, double cap) {
+static double memory_bound(const ms_search_spec *spec, const ms_rank_durations *way, double cap) {
     double chunk1 = way->forward[1] + way->turn + way->input[1] + way->weight[1];
     double chunk0 = way->forward[0] + way->down + way->forward[1] + way->turn + way->input[1] +
                     way->up + way->input[0] + way->weight[0];
@@ -139,7 +139,7 @@ static double memory_bound(const ms_search_spec *spec, const ms_rank_way *way, d
 
 /* Lower bound of the span of a rank: the larger of its work plus unavoidable idle time, and of the
  * bound from memory. No cap is the same as one activation per stage and microbatch. */
-double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way) {
+double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_durations *way) {
     double microbatches = spec->microbatches;
     double most = spec->chunks * microbatches;
     double cap = spec->memory_cap == 0 ? most : least(spec->memory_cap, most);
@@ -158,7 +158,7 @@ double ms_schedule_span_bound(const ms_search_spec *spec, const ms_schedule_cost
     full.chunks = spec->chunks == 0 ? 1 : spec->chunks;
     double bound = 0;
     for (int rank = 0; rank < spec->pipeline_ranks; rank++) {
-        ms_rank_way way = ms_search_rank_way(&full, costs, rank);
+        ms_rank_durations way = ms_search_rank_way(&full, costs, rank);
         double span = ms_search_rank_bound(&full, &way);
         if (span > bound) {
             bound = span;

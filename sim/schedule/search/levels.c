@@ -92,7 +92,7 @@ typedef struct climber {
     ms_schedule_slot *slots;  /* [actions] scratch: times of a schedule to follow */
     double *urgency[2];       /* [S * M], see ms_list_rule */
     int *limit;               /* [P], see ms_list_rule */
-    ms_rank_way *ways;        /* [P] */
+    ms_rank_durations *ways;  /* [P] */
     double period;            /* work of the busiest rank per microbatch */
     int stride;               /* one rule in `stride` is tried, see takes_next_rule */
     int rule;                 /* number of rules of the family so far, tried or not */
@@ -212,7 +212,7 @@ static void set_urgency(climber *c, double bias) {
     const ms_schedule_costs *costs = c->search->costs;
     double start = 0; /* start of F of microbatch 0 on the stage */
     for (int stage = 0; stage < program->stages; stage++) {
-        const ms_rank_way *rank_way = &c->ways[program->stage_rank[stage]];
+        const ms_rank_durations *rank_way = &c->ways[program->stage_rank[stage]];
         double way = costs->forward[stage] + rank_way->turn; /* from the start of F to that of I */
         if (program->stage_chunk[stage] == 0) {
             way += rank_way->down + rank_way->forward[1] + rank_way->input[1] + rank_way->up;
@@ -230,7 +230,7 @@ static void set_urgency(climber *c, double bias) {
 
 /* Maximum of microbatches between F and I of chunk 0 of a rank, by a row of LIMITS. At least 1, and
  * no more than the cap leaves when chunk 1, if there is one, holds an activation. */
-static int limit_of(const climber *c, const ms_rank_way *rank_way, int row) {
+static int limit_of(const climber *c, const ms_rank_durations *rank_way, int row) {
     int cap = c->search->spec.memory_cap;
     int chunks = c->search->spec.chunks;
     double turn = rank_way->forward[1] + rank_way->turn + rank_way->input[1];
@@ -413,7 +413,7 @@ static bool allocate(climber *c) {
     c->urgency[0] = MS_NEW(arena, double, keys);
     c->urgency[1] = MS_NEW(arena, double, keys);
     c->limit = MS_NEW(arena, int, c->trial.spec.pipeline_ranks);
-    c->ways = MS_NEW(arena, ms_rank_way, c->trial.spec.pipeline_ranks);
+    c->ways = MS_NEW(arena, ms_rank_durations, c->trial.spec.pipeline_ranks);
     return c->trial.actions != NULL && c->family.program.actions != NULL && c->slots != NULL &&
            c->urgency[0] != NULL && c->urgency[1] != NULL && c->limit != NULL && c->ways != NULL;
 }
@@ -443,7 +443,7 @@ static ms_status prepare(climber *c) {
         return ms_diag_no_memory(c->search->diag);
     }
     for (int rank = 0; rank < c->trial.spec.pipeline_ranks; rank++) {
-        ms_rank_way rank_way = ms_search_rank_way(&c->search->spec, c->search->costs, rank);
+        ms_rank_durations rank_way = ms_search_rank_way(&c->search->spec, c->search->costs, rank);
         c->ways[rank] = rank_way;
         c->period =
             fmax(c->period, rank_way.forward[0] + rank_way.forward[1] + rank_way.input[0] +

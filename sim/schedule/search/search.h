@@ -70,20 +70,20 @@ int ms_search_peak(const ms_program *program);
 
 /** Durations of the passes of one rank, [chunk], and the shortest times in which a microbatch gets
  * from one of them to the next. With V = 1 all of chunk 1 is 0, and so are `down` and `up`. */
-typedef struct ms_rank_way {
+typedef struct ms_rank_durations {
     double forward[2], input[2], weight[2];
     double down; /**< from the end of F of chunk 0 to the start of F of chunk 1 */
     double turn; /**< from the end of F of the last chunk to the start of its I */
     double up;   /**< from the end of I of chunk 1 to the start of I of chunk 0 */
-} ms_rank_way;
+} ms_rank_durations;
 
 /** Durations of a rank's passes and of the ways between them.  costs: [PV], [PV-1].  O(P). */
-ms_rank_way ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
-                               int rank);
+ms_rank_durations ms_search_rank_way(const ms_search_spec *spec, const ms_schedule_costs *costs,
+                                     int rank);
 
 /** Lower bound of the span of a rank, for all schedules under the cap of `spec` (0: no cap).  spec:
  * with V filled in. */
-double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_way *way);
+double ms_search_rank_bound(const ms_search_spec *spec, const ms_rank_durations *way);
 
 /** Evaluate a program.  slots_out: [3PVM] start and end of every pass; NULL: not wanted.  Returns
  * false, with nothing written, if the program deadlocks or exceeds the cap of the search. */

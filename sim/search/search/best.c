@@ -83,7 +83,7 @@ bool ms_search_best_is_full(const ms_search_best *best) {
     return best->goal->objective_count > 1 ? best->front.count > 0 : best->count == best->top;
 }
 
-ms_status ms_search_best_take(ms_search_best *best, const ms_search_score *score) {
+ms_status ms_search_best_add(ms_search_best *best, const ms_search_score *score) {
     if (best->goal->objective_count > 1) {
         return add_to_front(best, score);
     }

@@ -29,6 +29,6 @@ bool ms_search_is_beaten(ms_search_best *best, const ms_search_score *bound);
 bool ms_search_best_is_full(const ms_search_best *best);
 
 /* Add the score of a candidate.  Returns MS_OK; MS_E_NOMEM. */
-ms_status ms_search_best_take(ms_search_best *best, const ms_search_score *score);
+ms_status ms_search_best_add(ms_search_best *best, const ms_search_score *score);
 
 #endif

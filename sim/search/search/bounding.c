@@ -17,7 +17,8 @@ enum { PROGRESS_EVERY = 256 };
  * rounding is then not below the bound. */
 static const double ROUNDING = 1e-9;
 
-void ms_search_tell(const ms_search_state *r, ms_search_phase phase, int64_t done, int64_t count) {
+void ms_search_report_progress(const ms_search_state *r, ms_search_phase phase, int64_t done,
+                               int64_t count) {
     const ms_search_progress now = {
         .phase = phase, .done = done, .count = count, .simulated = (int64_t)r->settled};
     if (r->study->progress != NULL) {
@@ -49,7 +50,7 @@ static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
     }
     bool has_all =
         ms_vector_add(&r->feasible, &kept, 1) != NULL &&
-        ms_search_best_take(&r->expected[ms_search_group(r, index)], &kept.estimate) == MS_OK;
+        ms_search_best_add(&r->expected[ms_search_group(r, index)], &kept.estimate) == MS_OK;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
@@ -169,9 +170,10 @@ ms_status ms_search_bound_all(ms_search_state *r) {
     ms_interrupt_hold();
     for (int64_t index = 0; index < count && status == MS_OK; index++) {
         if (index % PROGRESS_EVERY == 0) {
-            ms_search_tell(r, MS_SEARCH_BOUNDING, index, count);
+            ms_search_report_progress(r, MS_SEARCH_BOUNDING, index, count);
         }
-        status = ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : apply_muted(r, index, bound_one);
+        status = ms_interrupt_pending_signal() != 0 ? MS_E_INTERRUPTED
+                                                    : apply_muted(r, index, bound_one);
     }
     ms_interrupt_obey();
     if (r->open.count > 0) {
@@ -200,10 +202,10 @@ ms_status ms_search_estimate_open(ms_search_state *r, bool until_expected) {
         const ms_open_candidate candidate = MS_AT(&r->open, ms_open_candidate, i);
         ms_search_best *expected = &r->expected[ms_search_group(r, candidate.index)];
         if (i % PROGRESS_EVERY == 0) {
-            ms_search_tell(r, MS_SEARCH_ESTIMATING, (int64_t)i, (int64_t)count);
+            ms_search_report_progress(r, MS_SEARCH_ESTIMATING, (int64_t)i, (int64_t)count);
         }
         /* after an interrupt or a failure the rest stays in r->open, unchanged */
-        status = status == MS_OK && ms_interrupt_noted() != 0 ? MS_E_INTERRUPTED : status;
+        status = status == MS_OK && ms_interrupt_pending_signal() != 0 ? MS_E_INTERRUPTED : status;
         if (status == MS_OK && ms_search_is_hopeless(r, candidate.index, &candidate.bound)) {
             status = apply_muted(r, candidate.index, prune_one);
         } else if (status != MS_OK ||

@@ -53,7 +53,8 @@ void ms_search_record_miss(ms_search_state *r, const double *values);
 
 /* Report the progress of a search to its caller. done: candidates that the phase has handled.
  * count: all candidates of the phase. */
-void ms_search_tell(const ms_search_state *r, ms_search_phase phase, int64_t done, int64_t count);
+void ms_search_report_progress(const ms_search_state *r, ms_search_phase phase, int64_t done,
+                               int64_t count);
 
 /* The group of a candidate, an index into r->best.  index: of the candidate in the space. */
 size_t ms_search_group(const ms_search_state *r, int64_t index);

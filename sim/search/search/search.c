@@ -3,7 +3,7 @@
  * estimates first, and prune every candidate whose bound is above the results that are wanted. A
  * candidate is one job of the space, known by its number (`index`). A bound is a value of the goal
  * that no simulation of the candidate is below. In this file `r` is the state of the search, and
- * `place` an index into r->feasible, the candidates that were estimated and fit in memory. */
+ * `slot` an index into r->feasible, the candidates that were estimated and fit in memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,13 +31,13 @@ void ms_search_record_miss(ms_search_state *r, const double *values) {
 
 /* Record the figures of a candidate's simulation, which was run in this search or found in the
  * store: count the candidate, and where it fits in memory and keeps the goal's limits, add its row
- * and its score. place: index into r->feasible. Returns MS_OK; MS_E_NOMEM (reported); as
+ * and its score. slot: index into r->feasible. Returns MS_OK; MS_E_NOMEM (reported); as
  * ms_space_spec. */
-static ms_status record_figures(ms_search_state *r, size_t place, const ms_run_figures *figures) {
+static ms_status record_figures(ms_search_state *r, size_t slot, const ms_run_figures *figures) {
     const ms_search_goal *goal = r->study->goal;
     double values[MS_SEEK_COUNT];
     ms_job_spec spec;
-    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, slot);
     candidate->is_over = true;
     if (!figures->fits) { /* although its estimate fits */
         r->out->counts.does_not_fit++;
@@ -59,47 +59,47 @@ static ms_status record_figures(ms_search_state *r, size_t place, const ms_run_f
                                .estimate_s = candidate->estimate_s,
                                .bound_s = candidate->bound_s};
     r->out->counts.simulated++;
-    status = ms_search_best_take(&r->best[ms_search_group(r, row.index)], &row.score);
+    status = ms_search_best_add(&r->best[ms_search_group(r, row.index)], &row.score);
     bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &row, 1) != NULL;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
 /* Count a candidate whose job the simulation refused (status MS_E_INPUT), or whose simulation
  * failed (any other status), with its reason. The first failure is reported and kept as the failure
- * of the search. place: index into r->feasible. Returns MS_OK; MS_E_NOMEM. */
-static ms_status record_refusal(ms_search_state *r, size_t place, ms_status status,
+ * of the search. slot: index into r->feasible. Returns MS_OK; MS_E_NOMEM. */
+static ms_status record_refusal(ms_search_state *r, size_t slot, ms_status status,
                                 const char *reason) {
     bool is_illegal = status == MS_E_INPUT;
     ms_search_counts *counts = &r->out->counts;
-    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+    ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, slot);
     candidate->is_over = true;
     counts->illegal += is_illegal;
     counts->failed += !is_illegal;
     if (!is_illegal && r->out->failure == MS_OK) {
         r->out->failure = status;
-        ms_point_tell_failure(status, reason, r->diag);
+        ms_point_report_failure(status, reason, r->diag);
     }
     return ms_reasons_add(is_illegal ? &r->illegal : &r->failed, reason, candidate->index);
 }
 
 /* Look for the result of a candidate in the store, and record the result as if the candidate had
- * been simulated now. place: index into r->feasible, whose spec is in r->spec. Returns whether the
+ * been simulated now. slot: index into r->feasible, whose spec is in r->spec. Returns whether the
  * store has the result; a failure is in r->status. */
-static bool use_stored_result(ms_search_state *r, size_t place) {
+static bool use_stored_result(ms_search_state *r, size_t slot) {
     const ms_search_study *study = r->study;
     bool is_found = false;
     ms_store_row found;
     if (study->store == NULL) {
         return false;
     }
-    char *key = MS_AT(&r->feasible, ms_feasible, place).key;
+    char *key = MS_AT(&r->feasible, ms_feasible, slot).key;
     r->status = ms_store_key(&r->spec, study->program, r->diag, key);
     if (r->status == MS_OK) {
         r->status = ms_store_find(study->store, key, r->arena, &found, &is_found);
     }
     if (r->status == MS_OK && is_found) {
-        r->status = found.reason == NULL ? record_figures(r, place, &found.figures)
-                                         : record_refusal(r, place, MS_E_INPUT, found.reason);
+        r->status = found.reason == NULL ? record_figures(r, slot, &found.figures)
+                                         : record_refusal(r, slot, MS_E_INPUT, found.reason);
     }
     return is_found;
 }
@@ -109,12 +109,12 @@ static bool use_stored_result(ms_search_state *r, size_t place) {
  * as they did there, instead of being met one by one between simulations. Returns r->status. */
 static ms_status use_stored_results(ms_search_state *r) {
     size_t count = r->study->store == NULL ? 0 : r->feasible.count;
-    for (size_t place = r->next; place < count && r->status == MS_OK; place++) {
-        ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
+    for (size_t slot = r->next; slot < count && r->status == MS_OK; slot++) {
+        ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, slot);
         if (!candidate->is_settled &&
             !ms_search_is_hopeless(r, candidate->index, &candidate->bound)) {
             r->status = ms_space_spec(r->study->space, candidate->index, r->diag, &r->spec);
-            candidate->is_settled = r->status == MS_OK && use_stored_result(r, place);
+            candidate->is_settled = r->status == MS_OK && use_stored_result(r, slot);
         }
     }
     return r->status;
@@ -126,11 +126,11 @@ static ms_status use_stored_results(ms_search_state *r) {
 static void remove_other_shards(ms_search_state *r) {
     const ms_study_shard *shard = r->study->shard;
     size_t kept = 0;
-    for (size_t place = 0; shard != NULL && place < r->open.count; place++) {
-        bool is_others = (int)(place % (size_t)shard->count) != shard->index;
+    for (size_t slot = 0; shard != NULL && slot < r->open.count; slot++) {
+        bool is_others = (int)(slot % (size_t)shard->count) != shard->index;
         r->out->counts.of_others += is_others;
         if (!is_others) {
-            MS_AT(&r->open, ms_open_candidate, kept++) = MS_AT(&r->open, ms_open_candidate, place);
+            MS_AT(&r->open, ms_open_candidate, kept++) = MS_AT(&r->open, ms_open_candidate, slot);
         }
     }
     r->open.count = shard != NULL ? kept : r->open.count;
@@ -143,9 +143,10 @@ static void remove_other_shards(ms_search_state *r) {
 static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     ms_search_state *r = context;
     while (r->status == MS_OK && r->next < r->feasible.count) {
-        size_t place = r->next++;
-        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, place);
-        ms_search_tell(r, MS_SEARCH_SIMULATING, (int64_t)place, (int64_t)r->feasible.count);
+        size_t slot = r->next++;
+        const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, slot);
+        ms_search_report_progress(r, MS_SEARCH_SIMULATING, (int64_t)slot,
+                                  (int64_t)r->feasible.count);
         if (candidate->is_settled) {
             continue;
         }
@@ -155,8 +156,8 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
         }
         r->status = ms_space_spec(r->study->space, candidate->index, r->diag, &r->spec);
         /* asks the store once more: another process may have put the result there meanwhile */
-        if (r->status == MS_OK && !use_stored_result(r, place) && r->status == MS_OK) {
-            *ticket_out = place;
+        if (r->status == MS_OK && !use_stored_result(r, slot) && r->status == MS_OK) {
+            *ticket_out = slot;
             return &r->spec;
         }
     }
@@ -165,13 +166,13 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
 
 /* Hand the outcome of a simulation to the store, which holds the row in memory until
  * write_held_rows. Only results and refusals are kept: a crash or a lack of memory may not happen
- * again. place: index into r->feasible. Returns MS_OK; MS_E_NOMEM (reported); as ms_space_spec. */
-static ms_status hold_in_store(ms_search_state *r, size_t place, const ms_worker_outcome *outcome) {
+ * again. slot: index into r->feasible. Returns MS_OK; MS_E_NOMEM (reported); as ms_space_spec. */
+static ms_status hold_in_store(ms_search_state *r, size_t slot, const ms_worker_outcome *outcome) {
     const ms_search_study *study = r->study;
     ms_arena scratch;
     ms_words settings;
     ms_buffer text;
-    int64_t index = MS_AT(&r->feasible, ms_feasible, place).index;
+    int64_t index = MS_AT(&r->feasible, ms_feasible, slot).index;
     if (study->store == NULL || (outcome->status != MS_OK && outcome->status != MS_E_INPUT)) {
         return MS_OK;
     }
@@ -186,9 +187,9 @@ static ms_status hold_in_store(ms_search_state *r, size_t place, const ms_worker
                             .platform = spec.platform.cluster->name,
                             .gpus = ms_spec_ranks(&spec),
                             .settings = ms_buffer_text(&text)};
-        memcpy(row.key, MS_AT(&r->feasible, ms_feasible, place).key, sizeof row.key);
-        ms_point_take_outcome(outcome, study->program, &row);
-        status = text.failed ? ms_diag_no_memory(r->diag) : ms_store_hold(study->store, &row);
+        memcpy(row.key, MS_AT(&r->feasible, ms_feasible, slot).key, sizeof row.key);
+        ms_point_fill_row(outcome, study->program, &row);
+        status = text.failed ? ms_diag_no_memory(r->diag) : ms_store_queue(study->store, &row);
     }
     ms_buffer_release(&text);
     ms_arena_release(&scratch);
@@ -196,16 +197,16 @@ static ms_status hold_in_store(ms_search_state *r, size_t place, const ms_worker
 }
 
 /* `done` of ms_worker_feed: record the outcome of a candidate's simulation and hand it to the
- * store. place: ticket of next_job, an index into r->feasible. */
-static ms_status end_job(void *context, size_t place, const ms_worker_outcome *outcome) {
+ * store. slot: ticket of next_job, an index into r->feasible. */
+static ms_status end_job(void *context, size_t slot, const ms_worker_outcome *outcome) {
     ms_search_state *r = context;
     if (outcome->status == MS_E_INTERRUPTED) {
         return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
     ms_status status = outcome->status == MS_OK
-                           ? record_figures(r, place, &outcome->figures)
-                           : record_refusal(r, place, outcome->status, outcome->reason);
-    status = status == MS_OK ? hold_in_store(r, place, outcome) : status;
+                           ? record_figures(r, slot, &outcome->figures)
+                           : record_refusal(r, slot, outcome->status, outcome->reason);
+    status = status == MS_OK ? hold_in_store(r, slot, outcome) : status;
     return status == MS_OK ? r->status : status;
 }
 
@@ -214,7 +215,7 @@ static ms_status end_job(void *context, size_t place, const ms_worker_outcome *o
  * this is the last call, and they are written. */
 static ms_status write_held_rows(void *context, double *wait_s_out) {
     ms_search_state *r = context;
-    double wait_s = ms_store_wait_s(r->study->store);
+    double wait_s = ms_store_flush_delay_s(r->study->store);
     if (wait_s_out != NULL) {
         *wait_s_out = wait_s;
         if (wait_s > 0) {
@@ -222,7 +223,7 @@ static ms_status write_held_rows(void *context, double *wait_s_out) {
         }
     }
     r->settled = r->simulated.count; /* progress counts a result once it is on the disk */
-    return ms_store_settle(r->study->store);
+    return ms_store_flush(r->study->store);
 }
 
 /* Open the exchange of best results with the other shards of the search, and let r->best use it.
@@ -304,7 +305,7 @@ static ms_status find_best(ms_search_state *r) {
         }
     }
     int64_t count = (int64_t)r->feasible.count;
-    ms_search_tell(r, MS_SEARCH_SIMULATING, count, count);
+    ms_search_report_progress(r, MS_SEARCH_SIMULATING, count, count);
     return status;
 }
 

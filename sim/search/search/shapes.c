@@ -24,8 +24,8 @@ static ms_status fault_platform(const ms_space *space, size_t index, const ms_wo
     static const size_t KEY_LENGTH = sizeof "platform: " - 1;
     ms_job_spec spec;
     return strncmp(reason, NO_FILE, sizeof NO_FILE - 1) == 0
-               ? ms_space_fault(ms_space_place(space->request->platforms_place, index), "platforms",
-                                "--platform", reason + KEY_LENGTH, diag)
+               ? ms_space_fault(ms_space_item_node(space->request->platforms_node, index),
+                                "platforms", "--platform", reason + KEY_LENGTH, diag)
                : ms_point_read(space->request->job, settings, space->arena, diag, &spec);
 }
 
@@ -66,9 +66,9 @@ static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, i
     if (space->arena->has_failed) {
         return ms_diag_no_memory(diag);
     }
-    const ms_node *place = space->request->gpus_place;
-    ms_status status = ms_space_fault(place, "gpus", "--gpus", text, diag);
-    return place == NULL ? MS_E_USAGE : status;
+    const ms_node *node = space->request->gpus_node;
+    ms_status status = ms_space_fault(node, "gpus", "--gpus", text, diag);
+    return node == NULL ? MS_E_USAGE : status;
 }
 
 /* Number of GPUs of the workload's job: all GPUs of its platform, or, where `placement` puts the

@@ -60,7 +60,7 @@ static ms_status fault_value(const ms_space *space, const char *key, size_t inde
     const char *shown = ms_sweep_value_text(got, space->arena);
     const char *text = ms_arena_printf(space->arena, "expected %s, got '%s'", expected,
                                        shown == NULL ? "" : shown);
-    return fault_key(space, key, ms_space_place(space->place, index), text, diag);
+    return fault_key(space, key, ms_space_item_node(space->key_node, index), text, diag);
 }
 
 /* Read one size of an axis of the mesh, a whole number of at least 1. index: of the value in the
@@ -176,8 +176,8 @@ static ms_status try_value(const ms_space *space, const space_value *value, size
     ms_point_refusal refusal;
     ms_status status = ms_point_try(space->request->job, &settings, space->arena, &spec, &refusal);
     if (status == MS_E_INPUT && (refusal.is_of_key || is_own_fault(value, refusal.reason))) {
-        return ms_space_fault(ms_space_place(space->place, index), "vary", "--vary", refusal.reason,
-                              diag);
+        return ms_space_fault(ms_space_item_node(space->key_node, index), "vary", "--vary",
+                              refusal.reason, diag);
     }
     return status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
 }
@@ -220,7 +220,7 @@ static ms_status read_axis(ms_space *space, const char *key, const ms_node *list
 
 /* Read one varied key, as `--vary` gives it ("key=v1,v2"): sizes of an axis of the mesh, orders of
  * the mesh, or any other key. Keys that follow from `--gpus` and `--platform` are refused.
- * space->place: where a file gives the key. axes: of space_axis, gets the key if it is not about
+ * space->key_node: where a file gives the key. axes: of space_axis, gets the key if it is not about
  * the mesh. */
 static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, ms_vector *axes) {
     const char *key = NULL;
@@ -233,16 +233,16 @@ static ms_status read_varied(ms_space *space, const char *text, ms_diag *diag, m
     bool is_order = strcmp(key, "mesh.order") == 0;
     if (ms_space_is_varied(axes, key) || (axis >= 0 && space->sizes[axis].is_given) ||
         (is_order && space->orders != NULL)) {
-        return fault_key(space, key, space->place,
+        return fault_key(space, key, space->key_node,
                          "this key stands twice; give all its values at once", diag);
     }
     if (axis < 0 && !is_order && strncmp(key, "mesh.", strlen("mesh.")) == 0) {
-        return fault_key(space, key, space->place,
+        return fault_key(space, key, space->key_node,
                          "expected mesh.order, or an axis: tp, cp, ep, pp, dp", diag);
     }
     if (strcmp(key, "platform.nodes") == 0 || strcmp(key, "platform.file") == 0) {
         bool is_nodes = strcmp(key, "platform.nodes") == 0;
-        return fault_key(space, key, space->place,
+        return fault_key(space, key, space->key_node,
                          is_nodes ? "say '--gpus', or 'gpus' in a file, and the mesh follows"
                                   : "say '--platform', or 'platforms' in a file",
                          diag);
@@ -360,7 +360,7 @@ static ms_status lay_out(ms_space *space, ms_diag *diag, ms_vector *axes) {
     const ms_space_request *request = space->request;
     ms_status status = MS_OK;
     for (size_t i = 0; i < request->varied.count && status != MS_E_NOMEM; i++) {
-        space->place = request->places == NULL ? NULL : request->places[i];
+        space->key_node = request->nodes == NULL ? NULL : request->nodes[i];
         ms_status one = read_varied(space, request->varied.items[i], diag, axes);
         status = status == MS_OK || one == MS_E_NOMEM ? one : status;
     }

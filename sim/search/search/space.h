@@ -103,7 +103,7 @@ struct ms_space {
     bool places_layers;         /* layers are partitioned anew where they do not fit the stages */
     bool is_at_pass_level;      /* candidates are simulated at granularity `pass` */
     int64_t count;              /* of candidates */
-    const ms_node *place;       /* of the key that is being read; NULL: the command line */
+    const ms_node *key_node;    /* of the key that is being read; NULL: the command line */
     space_template **templates; /* indexed by find_template (candidate.c); NULL: not read yet */
     space_platform *platforms;  /* of all templates, each once */
 };
@@ -115,7 +115,7 @@ ms_status ms_space_fault(const ms_node *node, const char *path, const char *opti
 
 /* The node of a list's element, for messages; the list itself if it has no such element. list: NULL
  * gives NULL. */
-const ms_node *ms_space_place(const ms_node *list, size_t index);
+const ms_node *ms_space_item_node(const ms_node *list, size_t index);
 
 enum { SPACE_AXES_MAX = 64 };
 

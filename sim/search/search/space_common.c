@@ -28,7 +28,7 @@ ms_status ms_space_fault(const ms_node *node, const char *path, const char *opti
     return MS_E_INPUT;
 }
 
-const ms_node *ms_space_place(const ms_node *list, size_t index) {
+const ms_node *ms_space_item_node(const ms_node *list, size_t index) {
     const ms_node *child = list == NULL || list->type != MS_NODE_SEQUENCE ? NULL : list->first;
     for (size_t i = 0; i < index && child != NULL; i++) {
         child = child->next;

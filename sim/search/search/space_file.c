@@ -92,7 +92,7 @@ static bool is_overridden(const ms_words *own, const char *key) {
     return is_found;
 }
 
-/* Append the keys of `vary` and their places in the file to those of the command line. vary: the
+/* Append the keys of `vary` and their nodes in the file to those of the command line. vary: the
  * node of the file's key; NULL: the file has none. Returns MS_OK; MS_E_INPUT with every fault
  * reported; MS_E_NOMEM (reported). */
 static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
@@ -104,26 +104,26 @@ static ms_status add_varied(const ms_node *vary, ms_arena *arena, ms_diag *diag,
     const ms_words own = request->varied;
     size_t count = own.count + (vary == NULL ? 0 : vary->count);
     const char **items = MS_NEW(arena, const char *, count + 1);
-    const ms_node **places = MS_NEW(arena, const ms_node *, count + 1);
-    if (items == NULL || places == NULL) {
+    const ms_node **nodes = MS_NEW(arena, const ms_node *, count + 1);
+    if (items == NULL || nodes == NULL) {
         return ms_diag_no_memory(diag);
     }
     ms_words all = {items, 0};
     for (; all.count < own.count; all.count++) {
         items[all.count] = own.items[all.count];
-        places[all.count] = NULL;
+        nodes[all.count] = NULL;
     }
     ms_status status = MS_OK;
     for (const ms_node *child = vary == NULL ? NULL : vary->first;
          child != NULL && status != MS_E_NOMEM; child = child->next) {
         if (!is_overridden(&own, child->key)) {
-            places[all.count] = child;
+            nodes[all.count] = child;
             ms_status one = read_varied(child, arena, diag, &items[all.count++]);
             status = status == MS_OK || one == MS_E_NOMEM ? one : status;
         }
     }
     request->varied = all;
-    request->places = places;
+    request->nodes = nodes;
     return status;
 }
 
@@ -143,11 +143,11 @@ ms_status ms_space_read_file(const char *path, ms_arena *arena, ms_diag *diag,
     request->has_defaults = request->has_defaults || text.has_defaults;
     if (request->gpus.count == 0) {
         request->gpus = text.gpus;
-        request->gpus_place = ms_node_get(root, "gpus");
+        request->gpus_node = ms_node_get(root, "gpus");
     }
     if (request->platforms.count == 0) {
         request->platforms = text.platforms;
-        request->platforms_place = ms_node_get(root, "platforms");
+        request->platforms_node = ms_node_get(root, "platforms");
     }
     return add_varied(text.vary, arena, diag, request);
 }

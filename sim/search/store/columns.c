@@ -5,8 +5,8 @@
 
 #define FIELD(name)  offsetof(ms_store_row, name)
 #define FIGURE(name) FIELD(figures.name)
-#define SHARE(word, place)                                                                         \
-    { "time_share." word, MS_COLUMN_NUMBER, FIGURE(share[place]), .sort = MS_SORT_LOWEST }
+#define SHARE(word, index)                                                                         \
+    { "time_share." word, MS_COLUMN_NUMBER, FIGURE(share[index]), .sort = MS_SORT_LOWEST }
 
 const ms_table_column MS_STORE_COLUMNS[] = {
     {"workload", MS_COLUMN_TEXT, FIELD(workload), .is_of_left_out = true},

@@ -21,20 +21,20 @@ static void put_part(ms_buffer *out, const char *name, const char *text) {
 /* Append the contents of a file. path: a relative one starts at `folder`. Returns MS_OK; MS_E_INPUT
  * or MS_E_IO (reported) if the file cannot be read; MS_E_NOMEM. */
 static ms_status put_file(ms_buffer *out, const char *folder, const char *path, ms_diag *diag) {
-    ms_buffer place;
+    ms_buffer full_path;
     ms_buffer text;
-    ms_buffer_init(&place);
+    ms_buffer_init(&full_path);
     ms_buffer_init(&text);
     if (path[0] != '/' && folder != NULL) {
-        ms_buffer_printf(&place, "%s/", folder);
+        ms_buffer_printf(&full_path, "%s/", folder);
     }
-    ms_buffer_puts(&place, path);
-    ms_status status = place.failed ? MS_E_NOMEM : MS_OK;
+    ms_buffer_puts(&full_path, path);
+    ms_status status = full_path.failed ? MS_E_NOMEM : MS_OK;
     if (status == MS_OK) {
-        status = ms_file_read(ms_buffer_text(&place), MS_FILE_CSV, &text, diag);
+        status = ms_file_read(ms_buffer_text(&full_path), MS_FILE_CSV, &text, diag);
     }
     put_part(out, "file", ms_buffer_text(&text));
-    ms_buffer_release(&place);
+    ms_buffer_release(&full_path);
     ms_buffer_release(&text);
     return status;
 }

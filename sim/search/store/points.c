@@ -140,8 +140,7 @@ void ms_point_write_settings(const ms_words *settings, ms_buffer *out) {
 
 /* ---- rows ---- */
 
-void ms_point_take_outcome(const ms_worker_outcome *outcome, const char *program,
-                           ms_store_row *row) {
+void ms_point_fill_row(const ms_worker_outcome *outcome, const char *program, ms_store_row *row) {
     row->program = program;
     row->figures = outcome->figures;
     row->reason = outcome->reason;
@@ -216,7 +215,7 @@ static ms_status find_leaders(points_run *r) {
         bool is_new = true;
         r->leader[i] = i;
         if (r->rows[i].key[0] != '\0') {
-            status = ms_memo_find(&firsts, r->rows[i].key, &number, &is_new);
+            status = ms_memo_find_or_add(&firsts, r->rows[i].key, &number, &is_new);
         }
         if (status == MS_OK && r->rows[i].key[0] != '\0') {
             size_t *first = MS_MEMO_VALUE(&firsts, size_t, number);
@@ -287,7 +286,7 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
     return NULL;
 }
 
-void ms_point_tell_failure(ms_status status, const char *reason, ms_diag *diag) {
+void ms_point_report_failure(ms_status status, const char *reason, ms_diag *diag) {
     if (status == MS_E_NOMEM || status == MS_E_IO) {
         ms_diag_error(diag, "%s", reason);
     }
@@ -301,17 +300,17 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
     if (outcome->status == MS_E_INTERRUPTED) {
         return MS_E_INTERRUPTED; /* the job itself has no outcome */
     }
-    ms_point_take_outcome(outcome, r->study->program, row);
+    ms_point_fill_row(outcome, r->study->program, row);
     bool is_failed = outcome->status != MS_OK && outcome->status != MS_E_INPUT;
     r->counts->simulated += outcome->status == MS_OK;
     r->counts->failed += is_failed;
     if (is_failed && r->counts->failure == MS_OK) {
         r->counts->failure = outcome->status;
-        ms_point_tell_failure(outcome->status, outcome->reason, r->diag);
+        ms_point_report_failure(outcome->status, outcome->reason, r->diag);
     }
     ms_status status = r->status;
     if (status == MS_OK && r->study->store != NULL && !is_failed) {
-        status = ms_store_hold(r->study->store, row);
+        status = ms_store_queue(r->study->store, row);
     }
     r->untold++;
     return status;
@@ -322,14 +321,14 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
  * call (wait_s_out NULL). *wait_s_out: how long they should wait [s]. */
 static ms_status write_held_rows(void *context, double *wait_s_out) {
     points_run *r = context;
-    double wait_s = ms_store_wait_s(r->study->store);
+    double wait_s = ms_store_flush_delay_s(r->study->store);
     if (wait_s_out != NULL) {
         *wait_s_out = wait_s;
         if (wait_s > 0) {
             return MS_OK;
         }
     }
-    ms_status status = ms_store_settle(r->study->store);
+    ms_status status = ms_store_flush(r->study->store);
     for (; r->untold > 0; r->untold--) {
         if (status == MS_OK) {
             count_ended(r);

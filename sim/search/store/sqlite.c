@@ -454,11 +454,11 @@ void ms_store_close(ms_store *store) {
 /* ---- rows ---- */
 
 /* Read and check the row that a statement is at. *row_out: texts in `arena`. Returns as
- * ms_sqlite_take_row. */
+ * ms_sqlite_read_row. */
 static ms_status read_row(const ms_store *store, sqlite3_stmt *found, ms_arena *arena,
                           ms_store_row *row_out) {
     const ms_sqlite_row reader = {store->path, found, arena, store->diag};
-    return ms_sqlite_take_row(&reader, row_out);
+    return ms_sqlite_read_row(&reader, row_out);
 }
 
 /* Look for a key with store->find, which the caller resets. Returns SQLite's code. */
@@ -526,7 +526,7 @@ static const char *keep_text(ms_store *store, const char *text, bool *failed) {
     return copy;
 }
 
-ms_status ms_store_hold(ms_store *store, const ms_store_row *row) {
+ms_status ms_store_queue(ms_store *store, const ms_store_row *row) {
     ms_store_row copy = *row;
     bool failed = false;
     copy.program = keep_text(store, row->program, &failed);
@@ -541,11 +541,11 @@ ms_status ms_store_hold(ms_store *store, const ms_store_row *row) {
     return failed ? ms_diag_no_memory(store->diag) : MS_OK;
 }
 
-double ms_store_wait_s(const ms_store *store) {
+double ms_store_flush_delay_s(const ms_store *store) {
     return store == NULL || store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
 }
 
-ms_status ms_store_settle(ms_store *store) {
+ms_status ms_store_flush(ms_store *store) {
     if (store == NULL || store->held.count == 0) {
         return MS_OK;
     }

@@ -17,14 +17,14 @@ typedef struct ms_sqlite_row {
     ms_diag *diag;
 } ms_sqlite_row;
 
-/** Whether a cell of the current row is a text. place: index of the column. wanted: the text; NULL
+/** Whether a cell of the current row is a text. index: index of the column. wanted: the text; NULL
  * for SQL's NULL. */
-bool ms_sqlite_is_text(sqlite3_stmt *from, int place, const char *wanted);
+bool ms_sqlite_is_text(sqlite3_stmt *from, int index, const char *wanted);
 
 /** Read the current row, and check the type and range of each cell and the digest of all.
  *  *row_out: texts in the reader's arena; unchanged after a failure. Returns MS_OK; MS_E_INPUT with
  * the row and the column named; MS_E_NOMEM (both reported). O(bytes of the row). */
-ms_status ms_sqlite_take_row(const ms_sqlite_row *reader, ms_store_row *row_out);
+ms_status ms_sqlite_read_row(const ms_sqlite_row *reader, ms_store_row *row_out);
 
 /** Bind all but the rowid of a row, with its digest, to the parameters of a statement.
  *  row: borrowed until the bindings are cleared.  Returns SQLite's code. */

@@ -80,26 +80,26 @@ const ms_field MS_SWEEP_FIELDS[] = {
 /* ---- axes ---- */
 
 /* Add a key with its values to an axis. Keys of one axis go together, so they must have equally
- * many values. node: the values. place: path of the axis, for messages. Returns MS_OK; MS_E_INPUT
- * (reported); MS_E_NOMEM (reported). */
-static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, const char *place) {
+ * many values. node: the values. key_path: path of the axis, for messages. Returns MS_OK;
+ * MS_E_INPUT (reported); MS_E_NOMEM (reported). */
+static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, const char *key_path) {
     ms_sweep *out = r->out;
     ms_words values = {NULL, 0};
     for (size_t i = 0; i < out->key_count; i++) {
         if (strcmp(out->keys[i].path, node->key) == 0) {
-            return ms_config_fault(r->diag, node, place, "this key has an axis already");
+            return ms_config_fault(r->diag, node, key_path, "this key has an axis already");
         }
     }
     if (out->key_count == MS_SWEEP_KEYS_MAX) {
-        return ms_config_fault(r->diag, node, place, "expected at most %d keys in all axes",
+        return ms_config_fault(r->diag, node, key_path, "expected at most %d keys in all axes",
                                MS_SWEEP_KEYS_MAX);
     }
-    ms_status status = ms_sweep_list_values(node, place, r->arena, r->diag, &values);
+    ms_status status = ms_sweep_list_values(node, key_path, r->arena, r->diag, &values);
     if (status != MS_OK) {
         return status;
     }
     if (out->counts[axis] != 0 && out->counts[axis] != values.count) {
-        return ms_config_fault(r->diag, node, place,
+        return ms_config_fault(r->diag, node, key_path,
                                "expected %zu values, as the keys beside it have, got %zu",
                                out->counts[axis], values.count);
     }
@@ -115,20 +115,21 @@ static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, con
 static ms_status add_axis(sweep_reading *r, const ms_node *node) {
     ms_sweep *out = r->out;
     size_t axis = out->axis_count;
-    const char *place = ms_arena_printf(r->arena, "axes[%zu]", axis);
-    if (place == NULL) {
+    const char *key_path = ms_arena_printf(r->arena, "axes[%zu]", axis);
+    if (key_path == NULL) {
         return ms_diag_no_memory(r->diag);
     }
     if (node->type != MS_NODE_MAPPING || node->count == 0) {
-        return ms_config_fault(r->diag, node, place,
+        return ms_config_fault(r->diag, node, key_path,
                                "expected a key and its values, such as 'mesh.tp: [1, 2, 4]'");
     }
     if (axis == MS_SWEEP_AXES_MAX) {
-        return ms_config_fault(r->diag, node, place, "expected at most %d axes", MS_SWEEP_AXES_MAX);
+        return ms_config_fault(r->diag, node, key_path, "expected at most %d axes",
+                               MS_SWEEP_AXES_MAX);
     }
     ms_status status = MS_OK;
     for (const ms_node *child = node->first; child != NULL; child = child->next) {
-        ms_status one = add_key(r, child, axis, place);
+        ms_status one = add_key(r, child, axis, key_path);
         status = status == MS_OK ? one : status;
     }
     out->axis_count++;
@@ -220,17 +221,17 @@ static ms_status choose_granularity(sweep_reading *r) {
 
 /* Read the workload with some settings, to find faults of the sweep's file. A fault of one key
  * alone, such as an unknown key, is reported at `node`. Keys that do not go together are no fault
- * of the file: they make points that are refused. place: path of `node`, for messages. Returns
+ * of the file: they make points that are refused. key_path: path of `node`, for messages. Returns
  * MS_OK; MS_E_INPUT (reported); MS_E_IO; MS_E_NOMEM. */
 static ms_status try_settings(sweep_reading *r, const ms_words *settings, const ms_node *node,
-                              const char *place) {
+                              const char *key_path) {
     ms_arena scratch;
     ms_job_spec spec;
     ms_point_refusal refusal;
     ms_arena_init(&scratch);
     ms_status status = ms_point_try(&r->out->request, settings, &scratch, &spec, &refusal);
     if (status == MS_E_INPUT && refusal.is_of_key) {
-        status = ms_config_fault(r->diag, node, place, "%s", refusal.reason);
+        status = ms_config_fault(r->diag, node, key_path, "%s", refusal.reason);
     } else {
         status = status == MS_E_INPUT || status == MS_E_USAGE ? MS_OK : status;
     }
@@ -252,9 +253,9 @@ static ms_status try_value(sweep_reading *r, size_t axis, size_t value) {
             node = node == NULL ? r->key_nodes[i] : node;
         }
     }
-    const char *place = ms_arena_printf(r->arena, "axes[%zu]", axis);
+    const char *key_path = ms_arena_printf(r->arena, "axes[%zu]", axis);
     return r->arena->has_failed ? ms_diag_no_memory(r->diag)
-                                : try_settings(r, &settings, node, place);
+                                : try_settings(r, &settings, node, key_path);
 }
 
 /* Try the fixed settings, and each axis value by value, up to the first fault of each axis. */

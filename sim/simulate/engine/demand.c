@@ -6,11 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A place: some operation of this work runs on this stream. */
-typedef struct work_place {
+/* A entry: some operation of this work runs on this stream. */
+typedef struct stream_work {
     int32_t stream;
     int32_t work;
-} work_place;
+} stream_work;
 
 /* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. Places
  * are visited stream by stream, so `stream` and `phase` tell whether a sum has to begin anew. */
@@ -22,20 +22,20 @@ typedef struct link_demand {
     int32_t stream;    /* the last stream that used the link, plus 1 */
 } link_demand;
 
-/* Order of places for qsort: by stream, then by work. */
-static int compare_places(const void *a, const void *b) {
-    const work_place *x = a;
-    const work_place *y = b;
+/* Order of works for qsort: by stream, then by work. */
+static int compare_stream_works(const void *a, const void *b) {
+    const stream_work *x = a;
+    const stream_work *y = b;
     if (x->stream != y->stream) {
         return x->stream < y->stream ? -1 : 1;
     }
     return (x->work > y->work) - (x->work < y->work);
 }
 
-/* List the places of communications in `places`, or only count them if that is NULL. An operation
+/* List the works of communications in `works`, or only count them if that is NULL. An operation
  * of several streams counts at the lowest. A work that runs on one stream several times in a row is
  * listed once; other repeats remain.  last_stream: [work_count] scratch.  Returns their number. */
-static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *places) {
+static int64_t list_stream_works(const ms_dag *dag, int32_t *last_stream, stream_work *works) {
     int64_t count = 0;
     for (int32_t i = 0; i < dag->work_count; i++) {
         last_stream[i] = -1;
@@ -45,11 +45,11 @@ static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *
         if (!dag->works[work].is_communication) {
             continue;
         }
-        int32_t stream = ms_demand_stream(dag, op);
+        int32_t stream = ms_op_lowest_stream(dag, op);
         if (stream != last_stream[work]) {
             last_stream[work] = stream;
-            if (places != NULL) {
-                places[count] = (work_place){.stream = stream, .work = work};
+            if (works != NULL) {
+                works[count] = (stream_work){.stream = stream, .work = work};
             }
             count++;
         }
@@ -58,7 +58,7 @@ static int64_t list_places(const ms_dag *dag, int32_t *last_stream, work_place *
 }
 
 /* Add the load of one flow of a phase to a link, and raise the stream's maximum and the total with
- * it. phase: number of the phase, a new one for every place.  rate_Bps: maximum rate of the flow
+ * it. phase: number of the phase, a new one for every entry.  rate_Bps: maximum rate of the flow
  * times its weight on the link. */
 static void add_demand(link_demand *link, int64_t phase, int32_t stream, double rate_Bps,
                        double capacity_Bps) {
@@ -78,10 +78,10 @@ static void add_demand(link_demand *link, int64_t phase, int32_t stream, double 
     }
 }
 
-/* Add the loads of all phases of a place to their links.  *phase_number: of the last phase. */
-static void add_place(const ms_dag *dag, const double *flow_Bps, const work_place *place,
-                      int64_t *phase_number, link_demand *links) {
-    const ms_dag_work *work = &dag->works[place->work];
+/* Add the loads of all phases of a entry to their links.  *phase_number: of the last phase. */
+static void add_stream_work(const ms_dag *dag, const double *flow_Bps, const stream_work *entry,
+                            int64_t *phase_number, link_demand *links) {
+    const ms_dag_work *work = &dag->works[entry->work];
     for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
         const ms_dag_phase *phase = &dag->network.phases[p];
         ++*phase_number;
@@ -89,7 +89,7 @@ static void add_place(const ms_dag *dag, const double *flow_Bps, const work_plac
             const ms_dag_flow *flow = &dag->network.flows[i];
             for (int32_t c = 0; c < flow->crossing_count && flow_Bps[i] > 0.0; c++) {
                 const ms_dag_crossing *crossing = &dag->network.crossings[flow->crossing_first + c];
-                add_demand(&links[crossing->link], *phase_number, place->stream,
+                add_demand(&links[crossing->link], *phase_number, entry->stream,
                            flow_Bps[i] * crossing->weight,
                            dag->network.links[crossing->link].capacity_Bps);
             }
@@ -104,18 +104,18 @@ ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_a
     if (last_stream == NULL || links == NULL) {
         return MS_E_NOMEM;
     }
-    size_t count = (size_t)list_places(dag, last_stream, NULL);
-    work_place *places = MS_NEW(scratch, work_place, count);
-    if (places == NULL) {
+    size_t count = (size_t)list_stream_works(dag, last_stream, NULL);
+    stream_work *works = MS_NEW(scratch, stream_work, count);
+    if (works == NULL) {
         return MS_E_NOMEM;
     }
-    list_places(dag, last_stream, places);
-    /* stream by stream, as add_demand needs it, with repeated places side by side */
-    qsort(places, count, sizeof *places, compare_places);
+    list_stream_works(dag, last_stream, works);
+    /* stream by stream, as add_demand needs it, with repeated works side by side */
+    qsort(works, count, sizeof *works, compare_stream_works);
     int64_t phase_number = 0;
     for (size_t i = 0; i < count; i++) {
-        if (i == 0 || compare_places(&places[i - 1], &places[i]) != 0) {
-            add_place(dag, flow_Bps, &places[i], &phase_number, links);
+        if (i == 0 || compare_stream_works(&works[i - 1], &works[i]) != 0) {
+            add_stream_work(dag, flow_Bps, &works[i], &phase_number, links);
         }
     }
     for (int32_t i = 0; i < dag->network.link_count; i++) {

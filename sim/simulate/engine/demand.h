@@ -19,7 +19,7 @@ ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_a
                                  bool *can_bind_out);
 
 /** The stream that stands for an operation: the lowest of its members.  O(members). */
-static inline int32_t ms_demand_stream(const ms_dag *dag, int32_t op) {
+static inline int32_t ms_op_lowest_stream(const ms_dag *dag, int32_t op) {
     int32_t lowest = INT32_MAX;
     for (int32_t j = dag->member_first[op]; j < dag->member_first[op + 1]; j++) {
         lowest = dag->member_stream[j] < lowest ? dag->member_stream[j] : lowest;

@@ -52,7 +52,7 @@ static ms_status run_again(const ms_replay *replay, ms_arena *scratch, ms_diag *
     ms_status status = ms_replay_init_again(&other, replay, scratch, diag);
     status = status == MS_OK ? run_perturbed(&other, perturbation, scratch, diag) : status;
     if (status == MS_OK) {
-        ms_replay_tell_starts(&other);
+        ms_replay_write_starts(&other);
         *perturbed_out = other.timeline;
     }
     ms_replay_release(&other);
@@ -115,7 +115,7 @@ static ms_status fill_timeline(ms_replay *replay, ms_arena *scratch, ms_diag *di
         /* before starts and causes are written, which first takes memory for them */
         ms_replay_release(replay);
     }
-    ms_replay_tell_starts(replay);
+    ms_replay_write_starts(replay);
     if (is_part) {
         status = find_steady(replay, scratch, diag);
         ms_replay_release(replay);
@@ -124,7 +124,7 @@ static ms_status fill_timeline(ms_replay *replay, ms_arena *scratch, ms_diag *di
         }
     }
     status = ms_account_links(replay, scratch, diag);
-    return status == MS_OK ? ms_account_pieces(replay, scratch, diag) : status;
+    return status == MS_OK ? ms_account_fused_passes(replay, scratch, diag) : status;
 }
 
 /* Replay a prepared graph with one solver, and fill its timeline. */

@@ -28,80 +28,83 @@ static inline double ms_together_s(double time_s) {
     return 1e-12 + 1e-12 * time_s;
 }
 
-/** Maximum number of stretches: one of each optimizer step; a run of more steps is not shortened.
+/** Maximum number of repeated periods: one of each optimizer step; a run of more steps is not
+ * shortened.
  */
-enum { MS_STRETCHES_MOST = 64 };
+enum { MS_REPEATED_PERIODS_MAX = 64 };
 
-/** A stretch: a part of a timeline that stands for several repetitions of itself
+/** A repeated period: a part of a timeline that stands for several repetitions of itself
  * (sim/simulate/run/fast_forward.md). The timeline contains it once, and its dates are those
- * without the other repetitions, which follow the stretch and delay everything after it. */
-typedef struct ms_steady_stretch {
+ * without the other repetitions, which follow the repeated period and delay everything after it. */
+typedef struct ms_repeated_period {
     double from_s;   /**< its beginning in the timeline [s] */
     double period_s; /**< its length [s] */
     int32_t mbs;     /**< microbatches in a period: difference of `mb` between an operation and its
                         next occurrence */
     int32_t times;   /**< repetitions beside the one in the timeline, >= 1 */
-} ms_steady_stretch;
+} ms_repeated_period;
 
-/** The repeated parts of a timeline: a stretch of each step, in the order of steps, or none. */
+/** The repeated parts of a timeline: a repeated period of each step, in the order of steps, or
+ * none. */
 typedef struct ms_steady {
-    int32_t count;    /**< number of stretches; 0: nothing is repeated */
+    int32_t count;    /**< number of repeated periods; 0: nothing is repeated */
     int32_t seen_mbs; /**< if count is 0: microbatches of a period that was found, but does not
                          divide the microbatches left out; 0: no period was found */
-    ms_steady_stretch of_step[MS_STRETCHES_MOST];
+    ms_repeated_period of_step[MS_REPEATED_PERIODS_MAX];
 } ms_steady;
 
-/** Whether an instant of the timeline lies in a stretch. */
-static inline bool ms_steady_stretch_has(const ms_steady_stretch *stretch, double time_s) {
-    return time_s >= stretch->from_s && time_s < stretch->from_s + stretch->period_s;
+/** Whether an instant of the timeline lies in a repeated period. */
+static inline bool ms_repeated_period_has(const ms_repeated_period *repeated, double time_s) {
+    return time_s >= repeated->from_s && time_s < repeated->from_s + repeated->period_s;
 }
 
-/** Whether an instant of the timeline lies after a stretch, and so after all its repetitions. */
-static inline bool ms_steady_stretch_is_before(const ms_steady_stretch *stretch, double time_s) {
-    return time_s >= stretch->from_s + stretch->period_s;
+/** Whether an instant of the timeline lies after a repeated, and so after all its repetitions. */
+static inline bool ms_repeated_period_is_before(const ms_repeated_period *repeated, double time_s) {
+    return time_s >= repeated->from_s + repeated->period_s;
 }
 
 /** How often an operation that starts at an instant of the timeline happens: 1, or 1 + the
- * repetitions of the stretch that the instant lies in. */
+ * repetitions of the repeated period that the instant lies in. */
 static inline double ms_steady_count(const ms_steady *repeat, double start_s) {
     double count = 1.0;
     for (int32_t i = 0; i < repeat->count; i++) {
-        const ms_steady_stretch *stretch = &repeat->of_step[i];
-        count = ms_steady_stretch_has(stretch, start_s) ? 1.0 + stretch->times : count;
+        const ms_repeated_period *repeated = &repeat->of_step[i];
+        count = ms_repeated_period_has(repeated, start_s) ? 1.0 + repeated->times : count;
     }
     return count;
 }
 
-/** Time between two instants of the timeline, with all repetitions of the parts of stretches
+/** Time between two instants of the timeline, with all repetitions of the parts of repeated periods
  * between them [s]. */
 static inline double ms_steady_length_s(const ms_steady *repeat, double from_s, double to_s) {
     double length_s = to_s - from_s;
     for (int32_t i = 0; i < repeat->count; i++) {
-        const ms_steady_stretch *stretch = &repeat->of_step[i];
-        double end_s = stretch->from_s + stretch->period_s;
-        double first_s = from_s > stretch->from_s ? from_s : stretch->from_s;
+        const ms_repeated_period *repeated = &repeat->of_step[i];
+        double end_s = repeated->from_s + repeated->period_s;
+        double first_s = from_s > repeated->from_s ? from_s : repeated->from_s;
         double last_s = to_s < end_s ? to_s : end_s;
-        length_s += last_s > first_s ? stretch->times * (last_s - first_s) : 0.0;
+        length_s += last_s > first_s ? repeated->times * (last_s - first_s) : 0.0;
     }
     return length_s;
 }
 
-/** Time of all repetitions of the stretches before an instant of the timeline [s]: by so much the
- * instant is later in the whole run. */
-static inline double ms_steady_later_s(const ms_steady *repeat, double time_s) {
+/** Time of all repetitions of the repeated periods before an instant of the timeline [s]: by so
+ * much the instant is later in the whole run. */
+static inline double ms_steady_repeated_before_s(const ms_steady *repeat, double time_s) {
     double later_s = 0.0;
     for (int32_t i = 0; i < repeat->count; i++) {
-        const ms_steady_stretch *stretch = &repeat->of_step[i];
-        later_s +=
-            ms_steady_stretch_is_before(stretch, time_s) ? stretch->times * stretch->period_s : 0.0;
+        const ms_repeated_period *repeated = &repeat->of_step[i];
+        later_s += ms_repeated_period_is_before(repeated, time_s)
+                       ? repeated->times * repeated->period_s
+                       : 0.0;
     }
     return later_s;
 }
 
-/** The date in the whole run of an instant of the timeline: with all repetitions of the stretches
- * before it [s]. */
+/** The date in the whole run of an instant of the timeline: with all repetitions of the repeated
+ * periods before it [s]. */
 static inline double ms_steady_date_s(const ms_steady *repeat, double time_s) {
-    return time_s + ms_steady_later_s(repeat, time_s);
+    return time_s + ms_steady_repeated_before_s(repeat, time_s);
 }
 
 /** The result of a run: when every operation ran, and how the links were used. All arrays in the
@@ -115,8 +118,8 @@ typedef struct ms_timeline {
                           the one of the lowest role (ms_dag_role), then the one that began first,
                           then the lowest index. */
     double makespan_s; /**< latest end [s] */
-    ms_steady steady; /**< of a shortened job (ms_dag.repeat): the stretches to be repeated. Without
-                         stretches the timeline is that of the graph alone */
+    ms_steady steady;  /**< of a shortened job (ms_dag.repeat): the repeated periods to be repeated.
+                          Without  repeated periods the timeline is that of the graph alone */
     double *link_bytes;  /**< [link_count] bytes of the messages across it: sum over flows of
                             bytes / slowness * weight, counted as each flow ends [B] */
     double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */
@@ -131,10 +134,11 @@ typedef struct ms_timeline {
     int32_t flows_peak; /**< largest number of contended flows at once */
 } ms_timeline;
 
-/** Count how often each work is carried out, with repetitions of stretches, both as operations and
- * inside pieces. An operation that is a piece counts as the share of its pipeline rank's ranks that
- * its members stand for, since the works inside a piece stand for the groups of all these ranks.
- * timeline: with its starts.  counts_out: [work_count] zeros.  O(members + parts). */
+/** Count how often each work is carried out, with repetitions of repeated periods, both as
+ * operations and inside fused passes. An operation that is a fused pass counts as the share of its
+ * pipeline rank's ranks that its members stand for, since the works inside a fused pass stand for
+ * the groups of all these ranks. timeline: with its starts.  counts_out: [work_count] zeros.
+ * O(members + parts). */
 void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, double *counts_out);
 
 /** Run a graph.
@@ -151,9 +155,9 @@ ms_status ms_engine_run(const ms_dag *dag, ms_fidelity fidelity, ms_solver solve
  * solver, each operation delayed by up to 1e-13 of its time. Where transfers change each other's
  * rates, such delays may grow until they show in figures. Then rounding errors may grow in the same
  * way, and these differ between the folded and the unfolded run of a job.  timeline: of the run, at
- * a fidelity other than MS_FIDELITY_ANALYTIC, without stretches.  *is_stable_out: whether no end
- * moved by more than 1e-9 of the makespan.  Returns MS_OK; MS_E_NOMEM (reported).  Cost: that of a
- * run. */
+ * a fidelity other than MS_FIDELITY_ANALYTIC, without repeated periods.  *is_stable_out: whether no
+ * end moved by more than 1e-9 of the makespan.  Returns MS_OK; MS_E_NOMEM (reported).  Cost: that
+ * of a run. */
 ms_status ms_engine_test(const ms_dag *dag, const ms_timeline *timeline, ms_diag *diag,
                          bool *is_stable_out);
 

@@ -27,34 +27,34 @@ static double time_of(ms_queued entry) {
 ms_status ms_event_queue_init(ms_event_queue *queue, int64_t capacity, int32_t movers,
                               ms_arena *scratch) {
     *queue = (ms_event_queue){.heap = MS_NEW(scratch, ms_queued, capacity),
-                              .places = MS_NEW(scratch, int32_t, (size_t)movers + 1)};
-    return queue->heap == NULL || queue->places == NULL ? MS_E_NOMEM : MS_OK;
+                              .indices = MS_NEW(scratch, int32_t, (size_t)movers + 1)};
+    return queue->heap == NULL || queue->indices == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 double ms_event_queue_first_s(const ms_event_queue *queue) {
     return queue->count > 0 ? time_of(queue->heap[0]) : (double)INFINITY;
 }
 
-/* Store an entry at index `place` of the heap, and that index under the event's mover. All events
- * that never move share places[0], which is never read. */
-static void put(ms_event_queue *queue, int32_t place, ms_queued entry) {
-    queue->heap[place] = entry;
-    queue->places[(uint32_t)entry] = place;
+/* Store an entry at index `index` of the heap, and that index under the event's mover. All events
+ * that never move share indices[0], which is never read. */
+static void put(ms_event_queue *queue, int32_t index, ms_queued entry) {
+    queue->heap[index] = entry;
+    queue->indices[(uint32_t)entry] = index;
 }
 
-/* Store an entry at `place`, or further up: parents that come after it move down. */
-static void sift_up(ms_event_queue *queue, int32_t place, ms_queued entry) {
-    while (place > 0 && entry < queue->heap[(place - 1) / CHILDREN]) {
-        int32_t parent = (place - 1) / CHILDREN;
-        put(queue, place, queue->heap[parent]);
-        place = parent;
+/* Store an entry at `index`, or further up: parents that come after it move down. */
+static void sift_up(ms_event_queue *queue, int32_t index, ms_queued entry) {
+    while (index > 0 && entry < queue->heap[(index - 1) / CHILDREN]) {
+        int32_t parent = (index - 1) / CHILDREN;
+        put(queue, index, queue->heap[parent]);
+        index = parent;
     }
-    put(queue, place, entry);
+    put(queue, index, entry);
 }
 
-/* The child of `place` that comes first; -1: it has no child. */
-static int32_t first_child(const ms_event_queue *queue, int32_t place) {
-    int32_t first = CHILDREN * place + 1;
+/* The child of `index` that comes first; -1: it has no child. */
+static int32_t first_child(const ms_event_queue *queue, int32_t index) {
+    int32_t first = CHILDREN * index + 1;
     int32_t end = first + CHILDREN < queue->count ? first + CHILDREN : queue->count;
     if (first >= end) {
         return -1;
@@ -65,15 +65,15 @@ static int32_t first_child(const ms_event_queue *queue, int32_t place) {
     return first;
 }
 
-/* Store an entry at `place`, or further down: children that come before it move up. */
-static void sift_down(ms_event_queue *queue, int32_t place, ms_queued entry) {
-    int32_t child = first_child(queue, place);
+/* Store an entry at `index`, or further down: children that come before it move up. */
+static void sift_down(ms_event_queue *queue, int32_t index, ms_queued entry) {
+    int32_t child = first_child(queue, index);
     while (child >= 0 && queue->heap[child] < entry) {
-        put(queue, place, queue->heap[child]);
-        place = child;
-        child = first_child(queue, place);
+        put(queue, index, queue->heap[child]);
+        index = child;
+        child = first_child(queue, index);
     }
-    put(queue, place, entry);
+    put(queue, index, entry);
 }
 
 void ms_event_queue_add(ms_event_queue *queue, ms_event event) {
@@ -92,10 +92,10 @@ ms_event ms_event_queue_take(ms_event_queue *queue) {
 
 void ms_event_queue_move(ms_event_queue *queue, ms_event event) {
     ms_queued entry = to_entry(event);
-    int32_t place = queue->places[event.mover];
-    if (entry < queue->heap[place]) {
-        sift_up(queue, place, entry);
+    int32_t index = queue->indices[event.mover];
+    if (entry < queue->heap[index]) {
+        sift_up(queue, index, entry);
     } else {
-        sift_down(queue, place, entry);
+        sift_down(queue, index, entry);
     }
 }

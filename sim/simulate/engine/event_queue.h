@@ -23,10 +23,10 @@ __extension__ typedef unsigned __int128 ms_queued;
 
 /** A queue. Its arrays are in the arena given to ms_event_queue_init. */
 typedef struct ms_event_queue {
-    ms_queued *heap; /**< [capacity] no entry before its parent; the children of entry i are the
-                        four from 4 * i + 1 on */
-    int32_t count;   /**< entries */
-    int32_t *places; /**< [movers + 1] index in `heap` of the event of a mover */
+    ms_queued *heap;  /**< [capacity] no entry before its parent; the children of entry i are the
+                         four from 4 * i + 1 on */
+    int32_t count;    /**< entries */
+    int32_t *indices; /**< [movers + 1] index in `heap` of the event of a mover */
 } ms_event_queue;
 
 /** Make an empty queue for at most `capacity` events at once.

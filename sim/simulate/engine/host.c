@@ -109,8 +109,8 @@ double ms_host_launched_s(const ms_host *host, int32_t member) {
 
 double ms_host_earliest_s(const ms_host *host, int32_t op, double launched_s) {
     const ms_dag_work *work = work_of(host->dag, op);
-    const ms_dag_piece *piece = ms_dag_piece_of(host->dag, work);
-    double behind_s = piece == NULL ? 0.0 : piece->host_s; /* least time from launch to end */
+    const ms_fused_pass *fused = ms_fused_pass_of(host->dag, work);
+    double behind_s = fused == NULL ? 0.0 : fused->host_s; /* least time from launch to end */
     return launched_s + behind_s - work->time_s;
 }
 

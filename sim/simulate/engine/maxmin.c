@@ -39,7 +39,7 @@ void ms_maxmin_release(ms_maxmin *run) {
     ms_vector_release(&run->met_flows);
 }
 
-void ms_maxmin_wake(ms_maxmin *run, double date_s, int32_t token) {
+void ms_maxmin_wake_at(ms_maxmin *run, double date_s, int32_t token) {
     if (token == MS_MAXMIN_LOOK) {
         run->look_s = fmin(run->look_s, date_s);
     } else {
@@ -49,22 +49,22 @@ void ms_maxmin_wake(ms_maxmin *run, double date_s, int32_t token) {
 
 /* Append a number to a list of numbers (int32_t).  Returns false when memory runs out. */
 static inline bool push(ms_vector *list, int32_t number) {
-    int32_t *place = ms_vector_next(list);
-    if (place != NULL) {
-        *place = number;
+    int32_t *slot = ms_vector_next(list);
+    if (slot != NULL) {
+        *slot = number;
     }
-    return place != NULL;
+    return slot != NULL;
 }
 
-/* A place for a new flow: a free one, or one appended to the array. Returns its number; -1 when
- * memory runs out. is_queued of the place stays valid: see ms_shared_flow. */
+/* A slot for a new flow: a free one, or one appended to the array. Returns its number; -1 when
+ * memory runs out. is_queued of the slot stays valid: see ms_shared_flow. */
 static int32_t new_flow(ms_maxmin *run) {
     if (run->free_flow == 0) {
-        ms_shared_flow *place = ms_vector_next(&run->flows);
-        if (place != NULL) {
-            place->is_queued = false;
+        ms_shared_flow *slot = ms_vector_next(&run->flows);
+        if (slot != NULL) {
+            slot->is_queued = false;
         }
-        return place == NULL ? -1 : (int32_t)run->flows.count - 1;
+        return slot == NULL ? -1 : (int32_t)run->flows.count - 1;
     }
     int32_t flow = run->free_flow - 1;
     run->free_flow = ms_maxmin_flow_at(run, flow)->uses;
@@ -155,7 +155,7 @@ static bool leave_link(ms_maxmin *run, const ms_shared_flow *flow, const ms_shar
     return has_memory;
 }
 
-/* Take a flow off its links and enter its place and its uses in the lists of free ones.  Returns
+/* Take a flow off its links and enter its slot and its uses in the lists of free ones.  Returns
  * MS_OK; MS_E_NOMEM. */
 static ms_status remove_flow(ms_maxmin *run, int32_t flow) {
     ms_shared_flow *f = ms_maxmin_flow_at(run, flow);

@@ -47,27 +47,26 @@ typedef struct ms_shared_link {
     int32_t round; /**< last search for rates that took it in (ms_maxmin.round) */
 } ms_shared_link;
 
-/** A flow under way, or a free place in the array of flows. */
+/** A flow under way, or a free slot in the array of flows. */
 typedef struct ms_shared_flow {
     double left;    /**< payload at `since_s` */
     double alone;   /**< payload units per second with its links to itself */
     double rate;    /**< payload units per second since then; 0: not found yet */
     double since_s; /**< when `rate` last changed */
     double found;   /**< while rates are found: the new rate, 0: none yet */
-    int32_t uses;   /**< its first use, + 1; of a free place: the next free place, + 1 */
+    int32_t uses;   /**< its first use, + 1; of a free slot: the next free slot, + 1 */
     int32_t token;  /**< argument of on_flow at its end */
     int32_t round;  /**< last search for rates that took it in (ms_maxmin.round) */
-    bool is_queued; /**< it has an entry in the queue of ends. A free place may have one, too (at
+    bool is_queued; /**< it has an entry in the queue of ends. A free slot may have one, too (at
                        INFINITY, of a flow that had been handed over), which the next flow moves */
     bool is_away;   /**< it has been handed over: ms_maxmin_end is called when it ends */
 } ms_shared_flow;
 
 /** A use: a flow on a link. It is an entry in the list of the flow and in that of the link; or a
- * free place in the array of uses. */
+ * free slot in the array of uses. */
 typedef struct ms_shared_use {
     int32_t flow, link, weight;
-    int32_t
-        flow_next; /**< next use of the flow, + 1, 0: none; of a free place: the next one, + 1 */
+    int32_t flow_next; /**< next use of the flow, + 1, 0: none; of a free slot: the next one, + 1 */
     int32_t link_next, link_last; /**< next and previous use of the link, + 1, 0: none */
 } ms_shared_use;
 
@@ -85,7 +84,7 @@ typedef struct ms_maxmin {
     ms_vector changed; /**< full links (int32_t) on which flows started or ended at this instant */
     ms_vector met_links;         /**< links (int32_t) connected with the changed ones */
     ms_vector met_flows;         /**< flows (int32_t) connected with the changed links */
-    int32_t free_flow, free_use; /**< first free place among flows and uses, + 1, 0: none */
+    int32_t free_flow, free_use; /**< first free slot among flows and uses, + 1, 0: none */
     int32_t round;               /**< number of the last search for rates, from 1 on */
     int32_t away;                /**< flows that have been handed over and have not ended */
     int64_t solved;              /**< flows whose rate was found, so far */
@@ -101,7 +100,7 @@ void ms_maxmin_release(ms_maxmin *run);
 
 /** Call on_wake(token) once the clock reaches `date_s` [s]. For MS_MAXMIN_LOOK, the earliest of its
  * pending dates counts. */
-void ms_maxmin_wake(ms_maxmin *run, double date_s, int32_t token);
+void ms_maxmin_wake_at(ms_maxmin *run, double date_s, int32_t token);
 
 /** Start a flow now and call on_flow(token) at its end.
  *  payload: > 0, in the unit of the bandwidths.  route: [count] links, count >= 1; a link that is

@@ -56,7 +56,7 @@ static bool alloc_queue(ms_replay *replay, ms_arena *scratch) {
     const ms_dag *dag = replay->dag;
     int64_t capacity = dag->stream_count;
     for (int32_t i = 0; i < dag->op_count && replay->has_slowdown; i++) {
-        capacity += ms_slowdown_concerns(dag, &dag->works[dag->ops[i].work]);
+        capacity += ms_work_slows_compute(dag, &dag->works[dag->ops[i].work]);
     }
     int32_t movers = replay->has_slowdown ? dag->stream_count : 0;
     if (ms_event_queue_init(&replay->queue, capacity, movers, scratch) != MS_OK) {
@@ -292,7 +292,7 @@ static void record_end(ms_replay *replay, int32_t op, double end_s) {
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s) {
     const ms_dag_work *work = &replay->dag->works[replay->dag->ops[op].work];
     record_end(replay, op, end_s);
-    if (replay->has_slowdown && ms_slowdown_concerns(replay->dag, work)) {
+    if (replay->has_slowdown && ms_work_slows_compute(replay->dag, work)) {
         ms_event_queue_add(&replay->queue, (ms_event){.time_s = end_s, .op = op});
         if (!work->is_pipelined) {
             /* the event of its end releases all others, when the slow-down has changed: most of
@@ -358,14 +358,14 @@ static void handle_with_slowdown(ms_replay *replay, ms_event event) {
             ms_slowdown_begin(&replay->slowdown, event);
         }
     } else if (replay->timeline.end_s[event.op] >= 0.0) {
-        ms_slowdown_communicate(&replay->slowdown, event, -1); /* its end */
+        ms_slowdown_change_comm(&replay->slowdown, event, -1); /* its end */
         if (!work->is_pipelined) {
             release_streams(replay, event.op, event.time_s);
             release_dependents(replay, event.op, event.time_s);
         }
     } else {
-        if (ms_slowdown_concerns(replay->dag, work)) {
-            ms_slowdown_communicate(&replay->slowdown, event, 1); /* its start */
+        if (ms_work_slows_compute(replay->dag, work)) {
+            ms_slowdown_change_comm(&replay->slowdown, event, 1); /* its start */
         }
         start_op(replay, event);
     }
@@ -390,7 +390,7 @@ void ms_replay_release(ms_replay *replay) {
     ms_arena_release(&replay->next.arena);
 }
 
-void ms_replay_tell_starts(ms_replay *replay) {
+void ms_replay_write_starts(ms_replay *replay) {
     for (int32_t i = 0; i < replay->dag->op_count; i++) {
         replay->timeline.start_s[i] = replay->starts[i].time_s;
         replay->timeline.cause[i] = replay->starts[i].cause;

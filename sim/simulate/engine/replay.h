@@ -76,7 +76,7 @@ typedef struct ms_replay {
     const ms_dag *dag;
     bool is_alone;        /**< fidelity analytic: every transfer has its links to itself */
     ms_timeline timeline; /**< during the replay end_s is set, < 0: not settled; start_s and cause
-                             are set afterwards (ms_replay_tell_starts) */
+                             are set afterwards (ms_replay_write_starts) */
     ms_account account;
     double *work_time_s;     /**< [work_count] time with no other work on the links */
     double *work_transfer_s; /**< [work_count] the same without the last latency */
@@ -128,7 +128,7 @@ void ms_replay_drain(ms_replay *replay);
 void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double end_s);
 
 /** After the replay: copy starts and causes to the timeline. */
-void ms_replay_tell_starts(ms_replay *replay);
+void ms_replay_write_starts(ms_replay *replay);
 
 /** Free the successors, the only memory that is not in an arena of the caller. May be called after
  * a failure, and twice. */
@@ -142,11 +142,11 @@ ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_di
  *  Returns MS_OK; MS_E_NOMEM (reported).  O(t log t) for t transfers, plus their crossings. */
 ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
-/** Add the communications inside pieces to link_bytes, link_busy_s and link_peak, after
+/** Add the communications inside fused passes to link_bytes, link_busy_s and link_peak, after
  * ms_account_links. When they run is not compared with other transfers: busy times are added up, at
  * most to the makespan, and peaks are those of one phase alone.  Returns MS_OK; MS_E_NOMEM
  * (reported).  O(operations + crossings of the parts). */
-ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
+ms_status ms_account_fused_passes(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
 /** Set replay->contention unless it is set.  Returns as ms_contention_find. */
 ms_status ms_engine_find_contention(ms_replay *replay, ms_arena *scratch, ms_diag *diag);

@@ -45,7 +45,7 @@ static double clock_s(const flow_run *run) {
 }
 
 static void wake_at(flow_run *run, double date_s, int32_t token) {
-    ms_maxmin_wake(&run->transfers, date_s, token);
+    ms_maxmin_wake_at(&run->transfers, date_s, token);
 }
 
 /* Record a transfer that starts at `start_s`; its end is set later. stream: its owner, -1: none.
@@ -171,7 +171,7 @@ static void advance(flow_run *run, int32_t stream) {
 static void begin(void *context, ms_event start) {
     flow_run *run = context;
     const ms_dag *dag = run->replay->dag;
-    int32_t stream = ms_demand_stream(dag, start.op);
+    int32_t stream = ms_op_lowest_stream(dag, start.op);
     if (start.time_s < run->replay->horizon.quiet_s) {
         /* no event of flows lies between the clock and this start */
         run->transfers.clock_s = fmax(clock_s(run), start.time_s);

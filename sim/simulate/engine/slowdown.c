@@ -7,7 +7,7 @@
 
 #include "base/firsts.h"
 
-bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work) {
+bool ms_work_slows_compute(const ms_dag *dag, const ms_dag_work *work) {
     return work->is_communication && dag->network.compute_slowdown[work->coll] > 1.0;
 }
 
@@ -60,9 +60,9 @@ bool ms_slowdown_is_running(const ms_slowdown *slowdown, int32_t op) {
 }
 
 /* The factor on the time of computation `op` now: the largest over the ranks of its members, as the
- * slowest member holds up the others. In a piece only the time in which it computes takes longer,
- * not its waits. So the excess of the factor over 1 is scaled by the share of that time, without
- * what communication inside the piece adds to it already. */
+ * slowest member holds up the others. In a fused pass only the time in which it computes takes
+ * longer, not its waits. So the excess of the factor over 1 is scaled by the share of that time,
+ * without what communication inside the fused pass adds to it already. */
 static double factor_of(const ms_slowdown *slowdown, int32_t op) {
     const ms_dag *dag = slowdown->dag;
     double factor = 1.0;
@@ -70,11 +70,11 @@ static double factor_of(const ms_slowdown *slowdown, int32_t op) {
         factor = fmax(factor, slowdown->factor[dag->streams[dag->member_stream[j]].rank]);
     }
     const ms_dag_work *work = &dag->works[dag->ops[op].work];
-    const ms_dag_piece *piece = ms_dag_piece_of(dag, work);
-    if (piece == NULL || work->time_s <= 0.0) {
+    const ms_fused_pass *fused = ms_fused_pass_of(dag, work);
+    if (fused == NULL || work->time_s <= 0.0) {
         return factor;
     }
-    return 1.0 + (factor - 1.0) * ((piece->compute_s - piece->slowed_s) / work->time_s);
+    return 1.0 + (factor - 1.0) * ((fused->compute_s - fused->slowed_s) / work->time_s);
 }
 
 /* Enter computation `op` on all its streams when it begins (value: `op`), or remove it when it has
@@ -156,7 +156,7 @@ static void communicate_on(ms_slowdown *slowdown, int32_t rank, int32_t kind, in
     }
 }
 
-void ms_slowdown_communicate(ms_slowdown *slowdown, ms_event event, int32_t change) {
+void ms_slowdown_change_comm(ms_slowdown *slowdown, ms_event event, int32_t change) {
     const ms_dag *dag = slowdown->dag;
     int32_t kind = dag->works[dag->ops[event.op].work].coll;
     for (int32_t j = dag->member_first[event.op]; j < dag->member_first[event.op + 1]; j++) {

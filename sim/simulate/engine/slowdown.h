@@ -36,7 +36,7 @@ typedef struct ms_slowdown {
 } ms_slowdown;
 
 /** Whether communications of `work` slow computations down. */
-bool ms_slowdown_concerns(const ms_dag *dag, const ms_dag_work *work);
+bool ms_work_slows_compute(const ms_dag *dag, const ms_dag_work *work);
 
 /** Prepare, with nothing under way.  queue: where ends of computations are entered and moved;
  * borrowed.  Returns MS_OK; MS_E_NOMEM (not reported). */
@@ -54,6 +54,6 @@ void ms_slowdown_end(ms_slowdown *slowdown, int32_t op);
 
 /** Let a communication start (change 1) or end (change -1), and move the ends of the computations
  * on its ranks.  event: operation and time. */
-void ms_slowdown_communicate(ms_slowdown *slowdown, ms_event event, int32_t change);
+void ms_slowdown_change_comm(ms_slowdown *slowdown, ms_event event, int32_t change);
 
 #endif

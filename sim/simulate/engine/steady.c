@@ -57,7 +57,7 @@ typedef struct steady {
     const ms_timeline *timeline;
     int32_t *first;          /* [streams + 1] index in `ops` of each stream's first operation */
     int32_t *ops;            /* [members] operations of each stream, in its order */
-    int32_t *place;          /* [members] index in `ops` of each member's operation */
+    int32_t *op_index;       /* [members] index in `ops` of each member's operation */
     int32_t *lengths;        /* [streams] number of operations that start in a period */
     int32_t *launched_first; /* [ranks + 1] into launched; NULL: launching takes no time */
     int32_t *launched; /* [members] members of each rank, in the order in which its host launches */
@@ -74,9 +74,9 @@ static bool list_streams(steady *search, ms_arena *scratch) {
     const ms_dag *dag = search->dag;
     search->first = MS_NEW(scratch, int32_t, (size_t)dag->stream_count + 1);
     search->ops = MS_NEW(scratch, int32_t, dag->member_count);
-    search->place = MS_NEW(scratch, int32_t, dag->member_count);
+    search->op_index = MS_NEW(scratch, int32_t, dag->member_count);
     search->lengths = MS_NEW(scratch, int32_t, dag->stream_count);
-    if (search->first == NULL || search->ops == NULL || search->place == NULL ||
+    if (search->first == NULL || search->ops == NULL || search->op_index == NULL ||
         search->lengths == NULL) {
         return false;
     }
@@ -86,8 +86,8 @@ static bool list_streams(steady *search, ms_arena *scratch) {
     ms_firsts_make(search->first, dag->stream_count);
     for (int32_t op = 0; op < dag->op_count; op++) {
         for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
-            search->place[m] = search->first[dag->member_stream[m]]++;
-            search->ops[search->place[m]] = op;
+            search->op_index[m] = search->first[dag->member_stream[m]]++;
+            search->ops[search->op_index[m]] = op;
         }
     }
     ms_firsts_rewind(search->first, dag->stream_count);
@@ -131,7 +131,7 @@ static bool is_later_mb(const steady *search, int32_t op, int32_t later, int32_t
  * none. */
 static int32_t next_occurrence(const steady *search, int32_t member) {
     int32_t stream = search->dag->member_stream[member];
-    int32_t at = search->place[member] + search->lengths[stream];
+    int32_t at = search->op_index[member] + search->lengths[stream];
     return search->lengths[stream] > 0 && at < search->first[stream + 1] ? search->ops[at] : -1;
 }
 
@@ -263,7 +263,7 @@ static bool is_steady(steady *search) {
 
 /* The operation that a member belongs to. */
 static int32_t op_of(const steady *search, int32_t member) {
-    return search->ops[search->place[member]];
+    return search->ops[search->op_index[member]];
 }
 
 /* The launches of a rank's host, by index in `members`, and those of the current candidate. */
@@ -428,11 +428,11 @@ static int find_period(steady *search, const anchors *anchor_list) {
     return 0;
 }
 
-/* Find the stretch of a step, and enter it in `found`: the second of the three periods.
+/* Find the repeated period of a step, and enter it in `found`: the second of the three periods.
  * *is_found_out: whether there is one whose number of repetitions divides that of the job.  Returns
  * whether there was memory. */
-static bool find_stretch(steady *search, int32_t step, ms_arena *scratch, ms_steady *found,
-                         bool *is_found_out) {
+static bool find_repeated_period(steady *search, int32_t step, ms_arena *scratch, ms_steady *found,
+                                 bool *is_found_out) {
     anchors anchor_list;
     if (!list_anchors(search, step, scratch, &anchor_list)) {
         return false;
@@ -441,10 +441,10 @@ static bool find_stretch(steady *search, int32_t step, ms_arena *scratch, ms_ste
     int length = find_period(search, &anchor_list);
     *is_found_out = length > 0 && repeat->times % length == 0;
     if (*is_found_out) {
-        found->of_step[step] = (ms_steady_stretch){.from_s = search->from_s + search->period_s,
-                                                   .period_s = search->period_s,
-                                                   .mbs = search->mbs,
-                                                   .times = repeat->times / length};
+        found->of_step[step] = (ms_repeated_period){.from_s = search->from_s + search->period_s,
+                                                    .period_s = search->period_s,
+                                                    .mbs = search->mbs,
+                                                    .times = repeat->times / length};
     } else {
         found->seen_mbs = length > 0 ? search->mbs : 0;
     }
@@ -462,13 +462,13 @@ ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scrat
                      .looks_max =
                          (int64_t)looks - LOOKS_OF_CANDIDATE * (int64_t)timeline->op_count};
     ms_steady *found = &timeline->steady;
-    bool is_found = dag->step_count <= MS_STRETCHES_MOST;
+    bool is_found = dag->step_count <= MS_REPEATED_PERIODS_MAX;
     found->count = 0;
     if (!list_streams(&search, scratch) || !list_launches(&search, scratch)) {
         return MS_E_NOMEM;
     }
     for (int32_t step = 0; step < dag->step_count && is_found; step++) {
-        if (!find_stretch(&search, step, scratch, found, &is_found)) {
+        if (!find_repeated_period(&search, step, scratch, found, &is_found)) {
             return MS_E_NOMEM;
         }
     }
@@ -478,7 +478,7 @@ ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scrat
 }
 
 double ms_steady_until_s(const ms_timeline *timeline) {
-    const ms_steady_stretch *last = &timeline->steady.of_step[timeline->steady.count - 1];
+    const ms_repeated_period *last = &timeline->steady.of_step[timeline->steady.count - 1];
     /* from_s begins the second period, and an operation that starts in the last one may end up to a
      * period later: PERIODS periods in all; half a period for the delays */
     return last->from_s + (PERIODS + 0.5) * last->period_s;
@@ -529,11 +529,11 @@ static void add_lateness(const steady *search, const ms_timeline *perturbed, int
     }
 }
 
-/* Whether the delays in the periods of one stretch stay within the limits. */
-static bool is_stretch_stable(steady *search, const ms_steady_stretch *stretch,
-                              const ms_timeline *perturbed) {
-    search->from_s = stretch->from_s - stretch->period_s;
-    search->period_s = stretch->period_s;
+/* Whether the delays in the periods of one repeated period stay within the limits. */
+static bool is_period_stable(steady *search, const ms_repeated_period *repeated,
+                             const ms_timeline *perturbed) {
+    search->from_s = repeated->from_s - repeated->period_s;
+    search->period_s = repeated->period_s;
     lateness worst = {.has_period_before = true};
     bool is_alike = count_lengths(search);
     for (int32_t stream = 0; stream < search->dag->stream_count; stream++) {
@@ -553,9 +553,9 @@ static double excess_delay(const steady *search, double date_s, double perturbed
     return fmax(-late_s, late_s - most_s) / (MS_STEADY_PERTURBATION * search->period_s);
 }
 
-/* Whether the dates between two stretches are stable. In the whole job they come later and so are
- * rounded differently; the difference must not grow before the next stretch.  from_s, to_s: the
- * operations that run between these dates are tested [s]. */
+/* Whether the dates between two repeated periods are stable. In the whole job they come later and
+ * so are rounded differently; the difference must not grow before the next repeated period. from_s,
+ * to_s: the operations that run between these dates are tested [s]. */
 static bool is_between_stable(const steady *search, const ms_timeline *perturbed, double from_s,
                               double to_s) {
     const ms_timeline *timeline = search->timeline;
@@ -577,11 +577,11 @@ ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline,
     }
     bool is_stable = true;
     for (int32_t i = 0; i < timeline->steady.count && is_stable; i++) {
-        const ms_steady_stretch *stretch = &timeline->steady.of_step[i];
-        is_stable = is_stretch_stable(&search, stretch, perturbed) &&
-                    (i == 0 ||
-                     is_between_stable(&search, perturbed,
-                                       stretch[-1].from_s + stretch[-1].period_s, stretch->from_s));
+        const ms_repeated_period *repeated = &timeline->steady.of_step[i];
+        is_stable = is_period_stable(&search, repeated, perturbed) &&
+                    (i == 0 || is_between_stable(&search, perturbed,
+                                                 repeated[-1].from_s + repeated[-1].period_s,
+                                                 repeated->from_s));
     }
     *is_stable_out = is_stable;
     return MS_OK;

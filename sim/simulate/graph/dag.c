@@ -1,9 +1,10 @@
 /* The operation graph under construction: adders that append records to growing arrays, and
- * ms_dag_finish, which checks all indices and computes the times of flows and pieces. The lowering
- * (sim/simulate/lower) builds a graph once per run; engines and metrics only read the graph. */
+ * ms_dag_finish, which checks all indices and computes the times of flows and fused passes. The
+ * lowering (sim/simulate/lower) builds a graph once per run; engines and metrics only read the
+ * graph. */
 #include "simulate/graph/dag.h"
 
-#include "simulate/graph/pieces.h"
+#include "simulate/graph/fused_passes.h"
 #include "simulate/graph/work_times.h"
 
 #include <math.h>
@@ -12,8 +13,8 @@
 #include <string.h>
 
 /* The growing arrays of a graph under construction, as indices into ms_dag_builder.vectors. Each
- * becomes an array of ms_dag of the same name in ms_dag_finish. STEPS becomes step_first; PIECES,
- * PARTS and PART_WAITS become the arrays of ms_dag_pieces. */
+ * becomes an array of ms_dag of the same name in ms_dag_finish. STEPS becomes step_first;
+ * FUSED_PASSES, PARTS and PART_WAITS become the arrays of ms_fused_passes. */
 enum {
     RANKS,
     STREAMS,
@@ -29,21 +30,29 @@ enum {
     DEP_FIRST,
     DEPS,
     STEPS,
-    PIECES,
+    FUSED_PASSES,
     PARTS,
     PART_WAITS,
 };
 
 void ms_dag_init(ms_dag *dag) {
     static const size_t SIZES[] = {
-        [RANKS] = sizeof(ms_dag_rank),    [STREAMS] = sizeof(ms_dag_stream),
-        [LINKS] = sizeof(ms_dag_link),    [CROSSINGS] = sizeof(ms_dag_crossing),
-        [FLOWS] = sizeof(ms_dag_flow),    [PHASES] = sizeof(ms_dag_phase),
-        [WORKS] = sizeof(ms_dag_work),    [OPS] = sizeof(ms_dag_op),
-        [MEMBER_FIRST] = sizeof(int32_t), [MEMBER_STREAM] = sizeof(int32_t),
-        [MEMBER_NEXT] = sizeof(int32_t),  [DEP_FIRST] = sizeof(int32_t),
-        [DEPS] = sizeof(int32_t),         [STEPS] = sizeof(int32_t),
-        [PIECES] = sizeof(ms_dag_piece),  [PARTS] = sizeof(ms_dag_part),
+        [RANKS] = sizeof(ms_dag_rank),
+        [STREAMS] = sizeof(ms_dag_stream),
+        [LINKS] = sizeof(ms_dag_link),
+        [CROSSINGS] = sizeof(ms_dag_crossing),
+        [FLOWS] = sizeof(ms_dag_flow),
+        [PHASES] = sizeof(ms_dag_phase),
+        [WORKS] = sizeof(ms_dag_work),
+        [OPS] = sizeof(ms_dag_op),
+        [MEMBER_FIRST] = sizeof(int32_t),
+        [MEMBER_STREAM] = sizeof(int32_t),
+        [MEMBER_NEXT] = sizeof(int32_t),
+        [DEP_FIRST] = sizeof(int32_t),
+        [DEPS] = sizeof(int32_t),
+        [STEPS] = sizeof(int32_t),
+        [FUSED_PASSES] = sizeof(ms_fused_pass),
+        [PARTS] = sizeof(ms_dag_part),
         [PART_WAITS] = sizeof(int32_t),
     };
     *dag = (ms_dag){0};
@@ -77,20 +86,20 @@ static inline void *next_record(ms_dag *dag, int which) {
 /* Append a copy of `record` to array `which`. Returns the index of the copy; -1 after a failure. */
 static int32_t add(ms_dag *dag, int which, const void *record) {
     ms_vector *vector = &dag->builder.vectors[which];
-    void *place = next_record(dag, which);
-    if (place == NULL) {
+    void *slot = next_record(dag, which);
+    if (slot == NULL) {
         return -1;
     }
-    memcpy(place, record, vector->item_B);
+    memcpy(slot, record, vector->item_B);
     return (int32_t)(vector->count - 1);
 }
 
 /* Append a number to array `which`, an array of int32_t. It does what `add` does, but without a
  * memcpy of variable size: a graph may have tens of millions of numbers. */
 static inline void add_number(ms_dag *dag, int which, int32_t number) {
-    int32_t *place = next_record(dag, which);
-    if (place != NULL) {
-        *place = number;
+    int32_t *slot = next_record(dag, which);
+    if (slot != NULL) {
+        *slot = number;
     }
 }
 
@@ -182,13 +191,13 @@ int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t o
     return crossing;
 }
 
-int32_t ms_dag_add_piece(ms_dag *dag) {
-    return add(dag, PIECES,
-               &(ms_dag_piece){.part_first = (int32_t)dag->builder.vectors[PARTS].count});
+int32_t ms_dag_add_fused_pass(ms_dag *dag) {
+    return add(dag, FUSED_PASSES,
+               &(ms_fused_pass){.part_first = (int32_t)dag->builder.vectors[PARTS].count});
 }
 
 int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
-    ms_dag_piece *owner = newest(dag, PIECES);
+    ms_fused_pass *owner = newest(dag, FUSED_PASSES);
     if (owner == NULL) {
         return -1;
     }
@@ -280,11 +289,11 @@ void ms_dag_reserve(ms_dag *dag, double ops) {
 int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
     int32_t first = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
     add_number(dag, MEMBER_FIRST, first);
-    ms_dag_op *place = next_record(dag, OPS);
-    if (place == NULL) {
+    ms_dag_op *slot = next_record(dag, OPS);
+    if (slot == NULL) {
         return -1;
     }
-    *place = *op;
+    *slot = *op;
     return (int32_t)dag->builder.vectors[OPS].count - 1;
 }
 
@@ -321,10 +330,10 @@ static void set_pointers(ms_dag *dag) {
     dag->network.crossings = v[CROSSINGS].data;
     dag->network.flows = v[FLOWS].data;
     dag->network.phases = v[PHASES].data;
-    dag->network.pieces.pieces = v[PIECES].data;
-    dag->network.pieces.parts = v[PARTS].data;
-    dag->network.pieces.waits = v[PART_WAITS].data;
-    dag->network.pieces.count = (int32_t)v[PIECES].count;
+    dag->network.fused.passes = v[FUSED_PASSES].data;
+    dag->network.fused.parts = v[PARTS].data;
+    dag->network.fused.waits = v[PART_WAITS].data;
+    dag->network.fused.count = (int32_t)v[FUSED_PASSES].count;
     dag->works = v[WORKS].data;
     dag->ops = v[OPS].data;
     dag->member_first = v[MEMBER_FIRST].data;
@@ -379,8 +388,8 @@ static const char *find_bad_work(const ms_dag *dag) {
         if (work->stands_for < 1) {
             return "a work that stands for nothing";
         }
-        if (work->piece < 0 || work->piece > dag->network.pieces.count ||
-            (work->piece > 0 && work->is_communication)) {
+        if (work->fused < 0 || work->fused > dag->network.fused.count ||
+            (work->fused > 0 && work->is_communication)) {
             return "a work that is a piece that does not exist";
         }
     }
@@ -465,7 +474,7 @@ static ms_status check(const ms_dag *dag, const char **fault_out) {
     *fault_out = *fault_out == NULL ? find_bad_work(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_link(dag) : *fault_out;
     *fault_out = *fault_out == NULL ? find_bad_op(dag) : *fault_out;
-    *fault_out = *fault_out == NULL ? ms_dag_find_bad_piece(dag) : *fault_out;
+    *fault_out = *fault_out == NULL ? ms_dag_find_bad_fused_pass(dag) : *fault_out;
     if (*fault_out != NULL || dag->network.link_count == 0) {
         return MS_OK;
     }
@@ -512,7 +521,7 @@ ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
         ms_diag_error(diag, "bug: the operation graph has %s", fault);
         return MS_E_BUG;
     }
-    if (ms_dag_time_flows(dag) != MS_OK || ms_dag_time_pieces(dag) != MS_OK) {
+    if (ms_dag_time_flows(dag) != MS_OK || ms_dag_time_fused_passes(dag) != MS_OK) {
         ms_diag_error(diag, "out of memory while building the operation graph");
         return MS_E_NOMEM;
     }
@@ -543,18 +552,18 @@ int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member) {
 char *ms_dag_describe(const ms_dag *dag, int32_t op, char *text_out, size_t size) {
     const ms_dag_op *o = &dag->ops[op];
     const ms_dag_stream *stream = &dag->streams[dag->member_stream[dag->member_first[op]]];
-    char place[96] = "";
+    char where[96] = "";
     int length = 0;
     if (o->stage >= 0) {
-        length += snprintf(place, sizeof place, " stage %d", o->stage);
+        length += snprintf(where, sizeof where, " stage %d", o->stage);
     }
     if (o->mb >= 0) {
-        length += snprintf(place + length, sizeof place - (size_t)length, " mb %d", o->mb);
+        length += snprintf(where + length, sizeof where - (size_t)length, " mb %d", o->mb);
     }
     if (o->layer >= 0) {
-        snprintf(place + length, sizeof place - (size_t)length, " layer %d", o->layer);
+        snprintf(where + length, sizeof where - (size_t)length, " layer %d", o->layer);
     }
-    snprintf(text_out, size, "%s%s on rank %d", ms_op_kind_name((ms_op_kind)o->kind), place,
+    snprintf(text_out, size, "%s%s on rank %d", ms_op_kind_name((ms_op_kind)o->kind), where,
              dag->ranks[stream->rank].rank);
     return text_out;
 }

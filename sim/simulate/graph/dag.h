@@ -22,10 +22,10 @@
  * it (sim/simulate/engine/host.md). The builder makes every operation that follows a synchronising
  * one on its rank depend on it.
  *
- * Pieces: an operation of the compute stream may be a piece of a pass: a run of computations and
- * communications (its parts) that all members go through together. The parts are simulated once, on
- * links of their own. That gives the time of the piece and its shares of computing and waiting
- * (sim/simulate/lower/pieces.md).
+ * Pieces: an operation of the compute stream may be a fused pass of a pass: a run of computations
+ * and communications (its parts) that all members go through together. The parts are simulated
+ * once, on links of their own. That gives the time of the fused pass and its shares of computing
+ * and waiting (sim/simulate/lower/fused_passes.md).
  *
  * Nouns of this room, and what the same word means elsewhere:
  * - operation (op): a node of the graph, which occupies one or several streams at the same time.
@@ -34,7 +34,8 @@
  * - member: the place of an operation in the order of one stream. In a group of ranks, a rank.
  * - stream: what runs operations one after the other: the compute stream of a rank, or one
  *   communicator of a rank. A communicator may have streams on several ranks.
- * - piece: the segments of a pass that are one operation at granularity `pass`; part: one of them.
+ * - fused pass: the segments of a pass that are one operation at granularity `pass`; part: one of
+ * them.
  * - phase: flows of a communication that start together. In metrics and pass times it is a phase of
  *   the pipeline (warm-up, steady, cool-down) or of a step.
  * - crossing: a link on the route of a flow, with the number of times that the flow uses it.
@@ -42,8 +43,8 @@
  * - class: ranks, or links, that behave alike, so one can stand for all (lower/refine.h). In
  * estimate a class is a communication in all groups of a pipeline rank.
  * - unit of work (`mb`): a microbatch, or one slice of its sequences.
- * - stretch (ms_steady_stretch): a part of a timeline that repeats; its length is the period. A
- *   span is a part of one rank's time that has one category.
+ * - repeated period (ms_repeated_period): a part of a timeline that repeats; its length is the
+ * period. A span is a part of one rank's time that has one category.
  * - step: an optimizer step. In collective/step_fidelity.h it is a step of an algorithm.
  *
  * Folding: of ranks that behave alike one is simulated, which stands for `multiplicity` ranks. A
@@ -109,58 +110,59 @@ typedef struct ms_dag_phase {
     int32_t flow_count;
 } ms_dag_phase;
 
-/** A computation or a communication inside a piece. */
+/** A computation or a communication inside a fused pass. */
 typedef struct ms_dag_part {
-    int32_t work;         /**< index of its work; the work of a communication inside a piece is not
-                             used by any operation of the graph */
-    int32_t wait_first;   /**< into ms_dag_pieces.waits */
+    int32_t work; /**< index of its work; the work of a communication inside a fused pass is not
+                     used by any operation of the graph */
+    int32_t wait_first;   /**< into ms_fused_passes.waits */
     int32_t wait_count;   /**< number of earlier asynchronous parts that this part waits for, beside
                              the blocking parts before it */
-    int16_t communicator; /**< communication: number of its communicator within the piece, on which
-                             parts run one after the other; computation: -1 */
+    int16_t communicator; /**< communication: number of its communicator within the fused pass, on
+                             which parts run one after the other; computation: -1 */
     uint8_t axis;         /**< ms_axis, MS_AXIS_NONE for computations */
     bool is_async;        /**< communication: later parts do not wait for it unless they list it */
-    double start_s;       /**< set by ms_dag_finish: from the piece's start [s] */
+    double start_s;       /**< set by ms_dag_finish: from the fused pass's start [s] */
     double end_s;         /**< likewise [s] */
 } ms_dag_part;
 
-/** Communication of one axis inside a piece: busy_s = exposed_s + overlapped_s + in_idle_s. Times
- * in seconds. */
-typedef struct ms_dag_piece_axis {
+/** Communication of one axis inside a fused pass: busy_s = exposed_s + overlapped_s + in_idle_s.
+ * Times in seconds. */
+typedef struct ms_fused_pass_axis {
     double bytes;        /**< sent by each member [B] */
     double busy_s;       /**< some communication of the axis runs */
     double exposed_s;    /**< of busy_s: the member waits for this axis */
     double overlapped_s; /**< of busy_s: the member computes */
     double in_idle_s;    /**< of busy_s: the member waits for another axis */
-    double critical_s;   /**< the axis' share of the critical path through the piece */
+    double critical_s;   /**< the axis' share of the critical path through the fused pass */
     double waited_s;     /**< the member computes nothing, and the axis is the cause */
-} ms_dag_piece_axis;
+} ms_fused_pass_axis;
 
-/** A piece of a pass. All but its parts is set by ms_dag_finish. */
-typedef struct ms_dag_piece {
-    int32_t part_first; /**< into ms_dag_pieces.parts */
+/** A fused pass of a pass. All but its parts is set by ms_dag_finish. */
+typedef struct ms_fused_pass {
+    int32_t part_first; /**< into ms_fused_passes.parts */
     int32_t part_count;
     unsigned comm_axes; /**< MS_AXIS_BIT of the axes that its communications belong to; `axes` is
                            zero for all other axes */
     double compute_s;   /**< of its time: a member computes [s] */
     double waited_s;    /**< the rest of its time: the sum of waited_s over all axes [s] */
     double slowed_s; /**< of compute_s: added by communication that runs beside computations [s] */
-    double host_s;   /**< least time from the host's last launch for the piece to its end [s] */
-    ms_dag_piece_axis axes[MS_AXIS_COUNT];
-} ms_dag_piece;
+    double host_s; /**< least time from the host's last launch for the fused pass to its end [s] */
+    ms_fused_pass_axis axes[MS_AXIS_COUNT];
+} ms_fused_pass;
 
-/** All pieces of a graph. */
-typedef struct ms_dag_pieces {
-    ms_dag_piece *pieces;
+/** All fused passes of a graph. */
+typedef struct ms_fused_passes {
+    ms_fused_pass *passes;
     ms_dag_part *parts;
-    int32_t *waits; /**< parts that a part waits for, counted from the first part of their piece */
+    int32_t
+        *waits; /**< parts that a part waits for, counted from the first part of their fused pass */
     int32_t count;
-    unsigned unlike_axes; /**< MS_AXIS_BIT of axes whose communications are in no piece, as their
-                             groups take different times; set by the builder's caller */
-    bool is_alone;        /**< communications in pieces take their time alone (alone_s of a flow),
-                             without those of the groups that their works stand for; set by the
-                             builder's caller after ms_dag_init */
-} ms_dag_pieces;
+    unsigned unlike_axes; /**< MS_AXIS_BIT of axes whose communications are in no fused pass, as
+                             their groups take different times; set by the builder's caller */
+    bool is_alone; /**< communications in fused passes take their time alone (alone_s of a flow),
+                      without those of the groups that their works stand for; set by the
+                      builder's caller after ms_dag_init */
+} ms_fused_passes;
 
 /** One bound of the time that a communication may take. */
 typedef struct ms_dag_bounds {
@@ -190,9 +192,10 @@ typedef struct ms_dag_work {
     ms_dag_bounds bounds[2]; /**< communication that stands for others of different duration (fold
                                 `bounded`): least [0] and longest [1] time that any of them may
                                 take; else 0 */
-    int32_t tag;   /**< free for the caller (the lowering: the model's segment); -1 none */
-    int32_t piece; /**< computation: 1 + index of the piece that the work is; ms_dag_finish sets its
-                      time, FLOP, bytes and launch time from the piece; 0: no piece */
+    int32_t tag; /**< free for the caller (the lowering: the model's segment); -1 none */
+    int32_t
+        fused; /**< computation: 1 + index of the fused pass that the work is; ms_dag_finish sets
+                  its time, FLOP, bytes and launch time from the fused pass; 0: no fused pass */
 } ms_dag_work;
 
 /** One operation. */
@@ -221,9 +224,10 @@ typedef struct ms_dag_rank {
     int32_t compute;      /**< index of its compute stream */
 } ms_dag_rank;
 
-/** The phases, flows and pieces that the works of a graph consist of, and the links they use. */
+/** The phases, flows and fused passes that the works of a graph consist of, and the links they use.
+ */
 typedef struct ms_dag_network {
-    ms_dag_pieces pieces;
+    ms_fused_passes fused;
     ms_dag_link *links;
     ms_dag_crossing *crossings;
     ms_dag_flow *flows;
@@ -306,12 +310,13 @@ void ms_dag_set_carried(ms_dag *dag, double carried);
 /** Add a crossing to the newest flow; each link at most once. */
 int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
 
-/** Add a piece without parts. The work that is this piece has `piece` = 1 + its index. */
-int32_t ms_dag_add_piece(ms_dag *dag);
-/** Add the next part of the newest piece, in the order of launches. */
+/** Add a fused pass without parts. The work that is this fused pass has `fused pass` = 1 + its
+ * index. */
+int32_t ms_dag_add_fused_pass(ms_dag *dag);
+/** Add the next part of the newest fused pass, in the order of launches. */
 int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part);
-/** Let the newest part wait for an earlier asynchronous part of its piece.  part: counted from the
- * first part of the piece. */
+/** Let the newest part wait for an earlier asynchronous part of its fused pass.  part: counted from
+ * the first part of the fused pass. */
 void ms_dag_add_part_wait(ms_dag *dag, int32_t part);
 
 /** Whether works `a` and `b` have a link in common. May be called before ms_dag_finish.
@@ -332,8 +337,8 @@ void ms_dag_add_member(ms_dag *dag, int32_t stream);
 void ms_dag_add_dep(ms_dag *dag, int32_t op);
 
 /** End the construction: set the read pointers, check every index, and compute the times of flows
- * and pieces.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_BUG (reported) if an index is out of
- * range, an operation has no member or no step, a communication no phase, or a slow-down is
+ * and fused passes.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_BUG (reported) if an index is out
+ * of range, an operation has no member or no step, a communication no phase, or a slow-down is
  * below 1. */
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag);
 
@@ -357,9 +362,9 @@ static inline uint64_t ms_dag_role(const ms_dag *dag, int32_t op) {
            (uint64_t)(uint16_t)(o->stage + 1) << 32 | (uint32_t)(o->mb + 1);
 }
 
-/** The piece that a work is; NULL: it is none. */
-static inline const ms_dag_piece *ms_dag_piece_of(const ms_dag *dag, const ms_dag_work *work) {
-    return work->piece > 0 ? &dag->network.pieces.pieces[work->piece - 1] : NULL;
+/** The fused pass that a work is; NULL: it is none. */
+static inline const ms_fused_pass *ms_fused_pass_of(const ms_dag *dag, const ms_dag_work *work) {
+    return work->fused > 0 ? &dag->network.fused.passes[work->fused - 1] : NULL;
 }
 
 /** Describe an operation for messages: "forward stage 3 mb 5 layer 7 on rank 12".  Returns

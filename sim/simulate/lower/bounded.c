@@ -64,7 +64,7 @@ static ms_status widen_bounds(bounded_layout *layout, int group, ms_dag_bounds b
 
 /* Add (sign 1) or subtract (sign -1) the crossings by flow `f` of phase `p` of all groups on each
  * link. */
-static void load_place(const bounded_layout *layout, int p, int f, int sign) {
+static void load_pass(const bounded_layout *layout, int p, int f, int sign) {
     for (int g = 0; g < layout->comm->groups->count; g++) {
         const ms_coll_plan *plan = &layout->comm->plans[g];
         bool has_flow = p < plan->phase_count && f < plan->phases[p].count;
@@ -82,13 +82,13 @@ static void add_flows(const bounded_layout *layout, int p) {
     for (int f = 0; f < phase->count; f++) {
         const ms_flow *flow = &phase->flows[f];
         ms_works_add_flow(layout->w, flow);
-        load_place(layout, p, f, 1);
+        load_pass(layout, p, f, 1);
         for (int i = 0; i < flow->count; i++) {
             int link = flow->links[i].link;
             ms_dag_add_crossing(layout->w->dag, ms_works_link(layout->w, link),
                                 layout->w->link_load[link].load, flow->links[i].weight);
         }
-        load_place(layout, p, f, -1);
+        load_pass(layout, p, f, -1);
     }
 }
 

@@ -18,8 +18,8 @@ static int step_count(const ms_job *job) {
     return job->spec.simulation.steps > 0 ? job->spec.simulation.steps : 1;
 }
 
-/* Estimated number of operations of a pass on one rank. At granularity `pass` a pass is one piece,
- * which each collective among replicas (dp) divides in two. */
+/* Estimated number of operations of a pass on one rank. At granularity `pass` a pass is one fused
+ * pass, which each collective among replicas (dp) divides in two. */
 static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
     double count = 1.0;
     if (l->job->spec.simulation.granularity != MS_GRANULARITY_PASS) {
@@ -34,7 +34,7 @@ static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
 
 /* Estimated number of operations in all steps on one rank of each pipeline rank, that is, of one
  * class of ranks. The 1.0 of each action is its message. */
-static double estimate_place_ops(const ms_lowering *l) {
+static double estimate_class_ops(const ms_lowering *l) {
     const ms_program *program = &l->job->program;
     double ops = 0.0;
     for (size_t i = 0; i < program->first[l->ranks.pp]; i++) {
@@ -47,7 +47,7 @@ static double estimate_place_ops(const ms_lowering *l) {
 
 /* Estimated number of operations of the graph. */
 static double estimate_ops(const ms_lowering *l) {
-    return l->place_ops * l->ranks.simulated_per_pp;
+    return l->class_ops * l->ranks.simulated_per_pp;
 }
 
 /* Refuse a graph of more than MS_LOWER_OP_LIMIT operations.  Returns MS_OK; MS_E_INPUT (reported).
@@ -113,7 +113,7 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
         return MS_E_NOMEM;
     }
     memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
-    if (ms_pieces_init(l) != MS_OK) {
+    if (ms_pass_layouts_init(l) != MS_OK) {
         return MS_E_NOMEM;
     }
     return ms_waiting_init(&l->waiting, &l->ranks, &l->job->program, longest_pass(costs), arena);
@@ -247,7 +247,7 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
  * Returns as ms_lower, out of memory not reported. */
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
-    l->place_ops = estimate_place_ops(l);
+    l->class_ops = estimate_class_ops(l);
     ms_status status = l->job->run.no_fold ? MS_OK : fold_ranks(l, arena);
     /* the classes of ranks are final from here on */
     status = status == MS_OK ? ms_traffic_fold(&l->traffic) : status;
@@ -273,7 +273,7 @@ ms_status ms_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_f
     ms_dag_init(dag_out);
     memcpy(dag_out->network.compute_slowdown, job->platform->gpu.compute_slowdown,
            sizeof dag_out->network.compute_slowdown);
-    dag_out->network.pieces.is_alone = ms_job_is_alone(job);
+    dag_out->network.fused.is_alone = ms_job_is_alone(job);
     ms_lowering l = {.job = job, .dag = dag_out};
     ms_status status = ms_ranks_init(&l.ranks, job, &scratch);
     ms_traffic_init(&l.traffic, &l.ranks, &scratch);

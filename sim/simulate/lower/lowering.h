@@ -1,6 +1,7 @@
 /* The state of a step that is being lowered, and the functions that emit its operations. Calls go
- * downward only: lower.c, order.c, pairs.c, passes.c, pieces.c, then unshard.c and messages.c, then
- * groups.c and computations.c, then communications.c; step_end.c is on the level of order.c.
+ * downward only: lower.c, order.c, pairs.c, passes.c, fused_passes.c, then unshard.c and
+ * messages.c, then groups.c and computations.c, then communications.c; step_end.c is on the level
+ * of order.c.
  *
  * "To emit" is to add operations to the graph, with their members and dependencies; "to lower" is
  * to emit all operations of something. `l` is the state of the lowering, `p` a pipeline rank, `k` a
@@ -14,7 +15,7 @@
 #define MS_LOWER_LOWERING_H
 
 #include "job/step_end.h"
-#include "simulate/lower/pieces.h"
+#include "simulate/lower/fused_passes.h"
 #include "simulate/lower/ranks.h"
 #include "simulate/lower/traffic.h"
 #include "simulate/lower/waits.h"
@@ -41,7 +42,7 @@ typedef struct ms_lowering {
     ms_dag *dag; /* the graph under construction */
     ms_ranks ranks;
     ms_lower_fold fold;
-    double place_ops; /* estimated operations of one class of ranks on all pipeline ranks */
+    double class_ops; /* estimated operations of one class of ranks on all pipeline ranks */
     ms_traffic traffic;
     ms_works works;
     ms_waiting waiting;
@@ -49,7 +50,7 @@ typedef struct ms_lowering {
     int *factor_of;  /* [sim] index of each simulated rank's factor in `factors` */
     int factor_count;
     ms_computations computations;
-    ms_pieces pieces;
+    ms_pass_layouts layouts;
     int *runs; /* [stage][MS_PASS_COUNT] units of work of this step whose pass has been lowered */
 } ms_lowering;
 

@@ -53,7 +53,7 @@ ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair) {
     ms_pass_end(l, &states[0]);
     ms_pass_end(l, &states[1]);
     for (int i = 0; i < 2 && status == MS_OK; i++) {
-        status = ms_pass_on(l, p, &pair[i]);
+        status = ms_pass_send_result(l, p, &pair[i]);
     }
     if (status == MS_OK && ms_job_is_blocking(l->job)) {
         ms_barrier_lower(l, p, pair, 2);

@@ -59,7 +59,7 @@ static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when
         return ms_action_closes_round(&l->job->program, action);
     }
     bool is_first = when == MS_WHEN_FIRST;
-    int runs = ms_action_runs_before(action, l->runs, !is_first);
+    int runs = ms_action_count_earlier(action, l->runs, !is_first);
     return when == MS_WHEN_ALWAYS || runs == (is_first ? 0 : l->job->program.mb_count - 1);
 }
 
@@ -160,18 +160,18 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     return MS_OK;
 }
 
-/* Emit a piece, one operation for each set of ranks that run it together, and go on behind its
+/* Emit a fused pass, one operation for each set of ranks that run it together, and go on behind its
  * segments. */
-static void lower_piece(ms_lowering *l, ms_pass_state *state, const ms_piece_run *run) {
+static void lower_fused_pass(ms_lowering *l, ms_pass_state *state, const ms_segment_run *run) {
     ms_dag_op op = labels_of(l, state->action, -1);
     op.work = run->work;
     wait_for_previous(l, state);
     wait_for_segments(l, state, run->waits, run->wait_count);
     ms_before_take(&l->waiting, ms_unsharded(l, state->action->stage));
-    for (int set = 0; set < run->places->count; set++) {
+    for (int set = 0; set < run->sets->count; set++) {
         int32_t index = ms_dag_add_op(l->dag, &op);
-        for (int i = run->places->first[set]; i < run->places->first[set + 1]; i++) {
-            int k = run->places->places[i];
+        for (int i = run->sets->first[set]; i < run->sets->first[set + 1]; i++) {
+            int k = run->sets->ranks[i];
             int32_t sim = state->p * l->waiting.count + k;
             ms_dag_add_member(l->dag, sim);
             ms_before_depend(&l->waiting, k, l->dag, sim);
@@ -182,9 +182,9 @@ static void lower_piece(ms_lowering *l, ms_pass_state *state, const ms_piece_run
     state->segment = run->end;
 }
 
-/* The piece that begins with segment `segment`; NULL: none.  *run: index of the first piece that
- * may begin there, moved on between calls; segments ascend. */
-static const ms_piece_run *piece_at(const ms_pass_layout *layout, int segment, int *run) {
+/* The fused pass that begins with segment `segment`; NULL: none.  *run: index of the first fused
+ * pass that may begin there, moved on between calls; segments ascend. */
+static const ms_segment_run *piece_at(const ms_pass_layout *layout, int segment, int *run) {
     while (layout != NULL && *run < layout->count && layout->runs[*run].first < segment) {
         ++*run;
     }
@@ -192,15 +192,16 @@ static const ms_piece_run *piece_at(const ms_pass_layout *layout, int segment, i
     return is_here ? &layout->runs[*run] : NULL;
 }
 
-/* Lower all segments of a pass, those in pieces of `layout` as pieces.  Returns as
+/* Lower all segments of a pass, those in fused passes of `layout` as fused passes.  Returns as
  * lower_collective. */
-static ms_status run_pieces(ms_lowering *l, ms_pass_state *state, const ms_pass_layout *layout) {
+static ms_status lower_fused_passes(ms_lowering *l, ms_pass_state *state,
+                                    const ms_pass_layout *layout) {
     ms_status status = MS_OK;
     int run = 0;
     while (state->segment < state->plan->count && status == MS_OK) {
-        const ms_piece_run *piece = piece_at(layout, state->segment, &run);
-        if (piece != NULL) {
-            lower_piece(l, state, piece);
+        const ms_segment_run *fused = piece_at(layout, state->segment, &run);
+        if (fused != NULL) {
+            lower_fused_pass(l, state, fused);
         } else {
             status = lower_segment(l, state);
             state->segment++;
@@ -267,7 +268,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     }
 }
 
-ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
+ms_status ms_pass_send_result(ms_lowering *l, int p, const ms_action *action) {
     const ms_program *program = &l->job->program;
     const ms_stage_cost *cost = ms_lowering_cost(l, action);
     int stage = action->stage;
@@ -295,17 +296,17 @@ ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action) {
 ms_status ms_pass_lower(ms_lowering *l, int p, const ms_action *action) {
     ms_pass_state state = begin_pass(l, p, action);
     const ms_pass_layout *layout = NULL;
-    ms_status status = ms_pieces_find(l, p, action, whens_now(l, action, state.plan), &layout);
+    ms_status status = ms_pass_layout_find(l, p, action, whens_now(l, action, state.plan), &layout);
     if (status == MS_OK && layout != NULL) {
-        status = run_pieces(l, &state, layout);
+        status = lower_fused_passes(l, &state, layout);
     }
-    /* after pieces no segment is left, and this only ends the pass */
+    /* after fused passes no segment is left, and this only ends the pass */
     status = status == MS_OK ? ms_pass_run(l, &state, false) : status;
     if (status != MS_OK) {
         return status;
     }
     ms_pass_end(l, &state);
-    status = ms_pass_on(l, p, action);
+    status = ms_pass_send_result(l, p, action);
     if (status == MS_OK && ms_job_is_blocking(l->job)) {
         ms_barrier_lower(l, p, action, 1);
     }

@@ -39,6 +39,6 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state);
 /* Pass the result of an action's pass on: a message to the neighbour stage; at the last stage, the
  * forward pass's end becomes the input of the stage's own backward pass. Returns MS_OK; MS_E_NOMEM.
  */
-ms_status ms_pass_on(ms_lowering *l, int p, const ms_action *action);
+ms_status ms_pass_send_result(ms_lowering *l, int p, const ms_action *action);
 
 #endif

@@ -6,8 +6,8 @@
 static void list_ranks(ms_ranks *ranks, int *listed) {
     for (int rank = 0; rank < ranks->mesh->ranks; rank++) {
         int p = ms_mesh_coordinate(ranks->mesh, rank, MS_AXIS_PP);
-        ranks->place[rank] = listed[p]++;
-        ranks->listed[p * ranks->per_pp + ranks->place[rank]] = rank;
+        ranks->rank_in_stage[rank] = listed[p]++;
+        ranks->listed[p * ranks->per_pp + ranks->rank_in_stage[rank]] = rank;
     }
 }
 
@@ -21,31 +21,32 @@ ms_status ms_ranks_init(ms_ranks *ranks, const ms_job *job, ms_arena *arena) {
                         .simulated = mesh->ranks,
                         .simulated_per_pp = per_pp,
                         .listed = MS_NEW(arena, int, mesh->ranks),
-                        .place = MS_NEW(arena, int, mesh->ranks),
+                        .rank_in_stage = MS_NEW(arena, int, mesh->ranks),
                         .class_of = MS_NEW(arena, int, per_pp),
-                        .simulated_place = MS_NEW(arena, int, per_pp),
+                        .simulated_rank_in_stage = MS_NEW(arena, int, per_pp),
                         .multiplicity = MS_NEW(arena, int, per_pp)};
     int *listed = MS_NEW(arena, int, pp);
     if (arena->has_failed) {
         return MS_E_NOMEM;
     }
     list_ranks(ranks, listed);
-    for (int place = 0; place < per_pp; place++) {
-        ranks->class_of[place] = ranks->simulated_place[place] = place;
-        ranks->multiplicity[place] = 1;
+    for (int rank_in_stage = 0; rank_in_stage < per_pp; rank_in_stage++) {
+        ranks->class_of[rank_in_stage] = ranks->simulated_rank_in_stage[rank_in_stage] =
+            rank_in_stage;
+        ranks->multiplicity[rank_in_stage] = 1;
     }
     return MS_OK;
 }
 
 void ms_ranks_fold(ms_ranks *ranks, const int *class_of) {
     int count = 0;
-    for (int place = 0; place < ranks->per_pp; place++) {
-        int k = class_of[place];
+    for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {
+        int k = class_of[rank_in_stage];
         if (k == count) { /* the first place of a new class: its rank is simulated */
-            ranks->simulated_place[count] = place;
+            ranks->simulated_rank_in_stage[count] = rank_in_stage;
             ranks->multiplicity[count++] = 0;
         }
-        ranks->class_of[place] = k;
+        ranks->class_of[rank_in_stage] = k;
         ranks->multiplicity[k]++;
     }
     ranks->simulated_per_pp = count;

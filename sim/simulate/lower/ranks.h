@@ -8,28 +8,28 @@
 /* The ranks of a job by pipeline rank. The place of a rank is its index among the ranks of its
  * pipeline rank. Places are divided into classes, the same for all pipeline ranks. One rank of each
  * class is simulated and stands for the other ranks of the class on its pipeline rank. `k` is the
- * number of a class; classes are numbered in the order of their lowest places. `sim` is the number
+ * number of a class; classes are numbered in the order of their lowest ranks. `sim` is the number
  * of a simulated rank: pipeline rank * simulated_per_pp + k. */
 typedef struct ms_ranks {
     const ms_mesh *mesh;
-    const ms_mesh *expert_mesh; /* the experts' own view of its ranks; NULL: `mesh` */
-    int pp;                     /* pipeline ranks P */
-    int per_pp;                 /* ranks of one pipeline rank, N / P */
-    int simulated;              /* simulated ranks of all pipeline ranks */
-    int simulated_per_pp;       /* of one: the classes of its places */
-    int *listed;                /* [pp][per_pp] the ranks of each pipeline rank, ascending */
-    int *place;                 /* [N] place of each rank */
-    int *class_of;              /* [per_pp] class of each place */
-    int *simulated_place;       /* [simulated_per_pp] the lowest place of each class */
-    int *multiplicity;          /* [simulated_per_pp] number of places in each class */
+    const ms_mesh *expert_mesh;   /* the experts' own view of its ranks; NULL: `mesh` */
+    int pp;                       /* pipeline ranks P */
+    int per_pp;                   /* ranks of one pipeline rank, N / P */
+    int simulated;                /* simulated ranks of all pipeline ranks */
+    int simulated_per_pp;         /* of one: the classes of its ranks */
+    int *listed;                  /* [pp][per_pp] the ranks of each pipeline rank, ascending */
+    int *rank_in_stage;           /* [N] place of each rank */
+    int *class_of;                /* [per_pp] class of each index in the stage */
+    int *simulated_rank_in_stage; /* [simulated_per_pp] the lowest place of each class */
+    int *multiplicity;            /* [simulated_per_pp] number of ranks in each class */
 } ms_ranks;
 
-/* Fill a caller's ranks with those of a job, whose meshes are borrowed; every place is a class of
- * its own.  Returns MS_OK; MS_E_NOMEM. */
+/* Fill a caller's ranks with those of a job, whose meshes are borrowed; every index in the stage is
+ * a class of its own.  Returns MS_OK; MS_E_NOMEM. */
 ms_status ms_ranks_init(ms_ranks *ranks, const ms_job *job, ms_arena *arena);
 
-/* Divide the places into classes.  class_of: [per_pp] class of each place, numbered in the order of
- * their lowest places; copied. */
+/* Divide the ranks into classes.  class_of: [per_pp] class of each index in the stage, numbered in
+ * the order of their lowest ranks; copied. */
 void ms_ranks_fold(ms_ranks *ranks, const int *class_of);
 
 /* Whether a simulated rank stands for others. */
@@ -38,13 +38,13 @@ static inline bool ms_ranks_are_folded(const ms_ranks *ranks) {
 }
 
 /* Rank of the job at a place of pipeline rank `p`. */
-static inline int ms_rank_at(const ms_ranks *ranks, int p, int place) {
-    return ranks->listed[p * ranks->per_pp + place];
+static inline int ms_rank_at(const ms_ranks *ranks, int p, int rank_in_stage) {
+    return ranks->listed[p * ranks->per_pp + rank_in_stage];
 }
 
 /* Rank of the job that is simulated for class `k` of pipeline rank `p`. */
 static inline int ms_rank_simulated(const ms_ranks *ranks, int p, int k) {
-    return ms_rank_at(ranks, p, ranks->simulated_place[k]);
+    return ms_rank_at(ranks, p, ranks->simulated_rank_in_stage[k]);
 }
 
 /* List the ranks of the group of `rank` that spans `axes`, ascending.  members_out: room for all,

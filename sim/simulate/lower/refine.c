@@ -1,9 +1,9 @@
-/* Finds which ranks play the same role, by colour refinement (folding.md). Ranks (as places: a
- * place is a rank's number within its pipeline rank), groups, flows and links each have a colour, a
- * hash. In each round every colour is combined with those of the neighbours: a flow's with those of
- * its group and links, a link's with those of its flows, a group's with those of its members and
- * flows, a place's with those of its groups. When a round makes no new colours, equal colours mean
- * equal roles: the ranks of one colour form a class. */
+/* Finds which ranks play the same role, by colour refinement (folding.md). Ranks (as ranks: a
+ * index in the stage is a rank's number within its pipeline rank), groups, flows and links each
+ * have a colour, a hash. In each round every colour is combined with those of the neighbours: a
+ * flow's with those of its group and links, a link's with those of its flows, a group's with those
+ * of its members and flows, a index in the stage's with those of its groups. When a round makes no
+ * new colours, equal colours mean equal roles: the ranks of one colour form a class. */
 #include "simulate/lower/refine.h"
 
 #include <math.h>
@@ -20,7 +20,8 @@ typedef struct group_view {
 
 /* A flow of a group. */
 typedef struct flow_view {
-    uint64_t own; /* hash of its place in the plan, bytes and rate alone, without its links */
+    uint64_t own; /* hash of its index in the stage in the plan, bytes and rate alone, without its
+                     links */
     uint64_t colour;
     size_t first;  /* into crossings: its crossings of links that can bind */
     int32_t count; /* number of these crossings */
@@ -47,15 +48,16 @@ typedef struct refinement {
     const ms_platform *platform; /* the job's */
     const bool *can_bind;        /* [links]; NULL: none can */
     ms_arena scratch;
-    ms_vector groups;    /* of group_view, communication by communication */
-    ms_vector flows;     /* of flow_view, group by group */
-    ms_vector crossings; /* of link_crossing */
-    link_view *links;    /* [links] */
-    uint64_t *places;    /* [per_pp] colours of the places */
-    uint64_t *sums;      /* [per_pp] sums of the hashes of a place's groups; 0 between rounds */
-    uint64_t *table;     /* [table_slots] hash table of colours, open addressing, 0: free */
-    int32_t *numbers;    /* [table_slots] the number of each colour in the table */
-    size_t table_slots;  /* a power of two */
+    ms_vector groups;       /* of group_view, communication by communication */
+    ms_vector flows;        /* of flow_view, group by group */
+    ms_vector crossings;    /* of link_crossing */
+    link_view *links;       /* [links] */
+    uint64_t *rank_colours; /* [per_pp] colours of the ranks */
+    uint64_t
+        *sums; /* [per_pp] sums of the hashes of a index in the stage's groups; 0 between rounds */
+    uint64_t *table;    /* [table_slots] hash table of colours, open addressing, 0: free */
+    int32_t *numbers;   /* [table_slots] the number of each colour in the table */
+    size_t table_slots; /* a power of two */
 } refinement;
 
 /* A number's bits for hashing, rounded from 53 to 40 bits of mantissa, so that values that differ
@@ -89,7 +91,7 @@ static double rate_alone(const refinement *state, const ms_flow *flow) {
 }
 
 /* Enter a flow, with its crossings of links that can bind. All other links only limit its rate
- * alone, which is part of its hash.  own: hash of its place in the plan. */
+ * alone, which is part of its hash.  own: hash of its index in the stage in the plan. */
 static void add_flow(refinement *state, const ms_flow *flow, uint64_t own) {
     flow_view view = {.first = state->crossings.count, .group = (int32_t)state->groups.count};
     view.own = join(join(own, bits_of(flow->bytes)), bits_of(rate_alone(state, flow)));
@@ -103,9 +105,9 @@ static void add_flow(refinement *state, const ms_flow *flow, uint64_t own) {
             }
         }
     }
-    flow_view *place = ms_vector_next(&state->flows);
-    if (place != NULL) {
-        *place = view;
+    flow_view *slot = ms_vector_next(&state->flows);
+    if (slot != NULL) {
+        *slot = view;
     }
 }
 
@@ -183,33 +185,34 @@ static void colour_flows(refinement *state) {
     }
 }
 
-/* Refine the colours of groups by those of their members and flows, then the colours of places by
+/* Refine the colours of groups by those of their members and flows, then the colours of ranks by
  * those of their groups. Members count as a set, flows in the order of the plan. */
 static void colour_groups(refinement *state) {
     size_t i = 0;
     size_t f = 0;
     for (size_t c = 0; c < state->traffic->comms.count; c++) {
         const ms_comm_groups *groups = comm_at(state, c)->groups;
-        const int *places = groups->places;
-        for (int g = 0; g < groups->count; g++, i++, places += groups->places_each) {
+        const int *ranks_in_stage = groups->ranks_in_stage;
+        for (int g = 0; g < groups->count; g++, i++, ranks_in_stage += groups->ranks_each) {
             group_view *group = &MS_AT(&state->groups, group_view, i);
             uint64_t sum = 0;
-            for (int m = 0; m < groups->places_each; m++) {
-                sum += join(state->places[places[m]], 0);
+            for (int m = 0; m < groups->ranks_each; m++) {
+                sum += join(state->rank_colours[ranks_in_stage[m]], 0);
             }
             group->colour = join(join(group->colour, group->own), sum);
             for (; f < state->flows.count && MS_AT(&state->flows, flow_view, f).group == (int32_t)i;
                  f++) {
                 group->colour = join(group->colour, MS_AT(&state->flows, flow_view, f).colour);
             }
-            for (int m = 0; m < groups->places_each; m++) {
-                state->sums[places[m]] += join(group->colour, 1);
+            for (int m = 0; m < groups->ranks_each; m++) {
+                state->sums[ranks_in_stage[m]] += join(group->colour, 1);
             }
         }
     }
-    for (int place = 0; place < state->traffic->ranks->per_pp; place++) {
-        state->places[place] = join(state->places[place], state->sums[place]);
-        state->sums[place] = 0;
+    for (int rank_in_stage = 0; rank_in_stage < state->traffic->ranks->per_pp; rank_in_stage++) {
+        state->rank_colours[rank_in_stage] =
+            join(state->rank_colours[rank_in_stage], state->sums[rank_in_stage]);
+        state->sums[rank_in_stage] = 0;
     }
 }
 
@@ -230,12 +233,12 @@ static bool enter(refinement *state, uint64_t colour) {
     return is_new;
 }
 
-/* Number of different colours of places, groups and links that can bind. */
+/* Number of different colours of ranks, groups and links that can bind. */
 static size_t count_colours(refinement *state) {
     size_t count = 0;
     memset(state->table, 0, state->table_slots * sizeof *state->table);
-    for (int place = 0; place < state->traffic->ranks->per_pp; place++) {
-        count += enter(state, state->places[place]);
+    for (int rank_in_stage = 0; rank_in_stage < state->traffic->ranks->per_pp; rank_in_stage++) {
+        count += enter(state, state->rank_colours[rank_in_stage]);
     }
     for (size_t i = 0; i < state->groups.count; i++) {
         count += enter(state, MS_AT(&state->groups, group_view, i).colour);
@@ -284,38 +287,39 @@ static void name_links(refinement *state, int32_t *link_class_out) {
     }
 }
 
-/* Number the classes of places in the order of their lowest places. */
-static void name_places(refinement *state, int *class_out) {
+/* Number the classes of ranks in the order of their lowest ranks. */
+static void number_classes(refinement *state, int *class_out) {
     int count = 0;
     memset(state->table, 0, state->table_slots * sizeof *state->table);
-    for (int place = 0; place < state->traffic->ranks->per_pp; place++) {
-        class_out[place] = number_of(state, state->places[place], count);
-        count += class_out[place] == count;
+    for (int rank_in_stage = 0; rank_in_stage < state->traffic->ranks->per_pp; rank_in_stage++) {
+        class_out[rank_in_stage] = number_of(state, state->rank_colours[rank_in_stage], count);
+        count += class_out[rank_in_stage] == count;
     }
 }
 
 /* Allocate colours and sums, and set the first colours of links.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status allocate(refinement *state) {
     size_t links = (size_t)state->platform->link_count;
-    size_t places = (size_t)state->traffic->ranks->per_pp;
+    size_t ranks_in_stage = (size_t)state->traffic->ranks->per_pp;
     state->links = MS_NEW(&state->scratch, link_view, links);
-    state->places = MS_NEW(&state->scratch, uint64_t, places);
-    state->sums = MS_NEW(&state->scratch, uint64_t, places);
-    bool has_all = state->links != NULL && state->places != NULL && state->sums != NULL;
+    state->rank_colours = MS_NEW(&state->scratch, uint64_t, ranks_in_stage);
+    state->sums = MS_NEW(&state->scratch, uint64_t, ranks_in_stage);
+    bool has_all = state->links != NULL && state->rank_colours != NULL && state->sums != NULL;
     for (size_t i = 0; i < links && has_all; i++) {
         state->links[i].colour = state->links[i].own = ms_link_colour(state->platform, (int)i);
     }
     return has_all ? MS_OK : MS_E_NOMEM;
 }
 
-/* Set the first colours of places: places whose ranks compute at different speeds on any pipeline
+/* Set the first colours of ranks: ranks whose ranks compute at different speeds on any pipeline
  * rank get different colours. */
 static void colour_ranks(refinement *state) {
     const ms_ranks *ranks = state->traffic->ranks;
     for (int p = 0; p < ranks->pp && state->job->rank_properties != NULL; p++) {
-        for (int place = 0; place < ranks->per_pp; place++) {
-            double factor = ms_job_compute_factor(state->job, ms_rank_at(ranks, p, place));
-            state->places[place] = join(state->places[place], bits_of(factor));
+        for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {
+            double factor = ms_job_compute_factor(state->job, ms_rank_at(ranks, p, rank_in_stage));
+            state->rank_colours[rank_in_stage] =
+                join(state->rank_colours[rank_in_stage], bits_of(factor));
         }
     }
 }
@@ -368,7 +372,7 @@ ms_status ms_refine(const ms_traffic *traffic, const ms_job *job, const bool *ca
     ms_status status = refine(&state);
     if (status == MS_OK) {
         name_links(&state, link_class_out);
-        name_places(&state, class_out);
+        number_classes(&state, class_out);
     }
     ms_vector_release(&state.groups);
     ms_vector_release(&state.flows);

@@ -23,15 +23,15 @@ ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *pl
 ms_status ms_leave_out_wide_links(const ms_traffic *traffic, const ms_platform *platform,
                                   ms_arena *scratch, bool *can_bind);
 
-/* Divide places into classes whose ranks behave alike: within a class, ranks compute equally fast,
+/* Divide ranks into classes whose ranks behave alike: within a class, ranks compute equally fast,
  * and each rank is in equally many groups of every class; within a class of groups, each has
  * equally many members of every class and the same flows; flows cross equally many links of every
  * class, and links are crossed by equally many flows of every class, with equal weights. can_bind:
- * [platform links] from ms_find_binding_links; NULL: flows do not share links. class_out: [places]
- * class of each place, numbered in the order of their lowest places. link_class_out: [platform
- * links] class of each link: links that flows of the same classes cross with equal weights, named
- * by the lowest of these links; -1: no flow crosses it.  Returns MS_OK; MS_E_NOMEM.  O(rounds *
- * (places + crossings)), a few rounds. */
+ * [platform links] from ms_find_binding_links; NULL: flows do not share links. class_out: [ranks]
+ * class of each index in the stage, numbered in the order of their lowest ranks. link_class_out:
+ * [platform links] class of each link: links that flows of the same classes cross with equal
+ * weights, named by the lowest of these links; -1: no flow crosses it.  Returns MS_OK; MS_E_NOMEM.
+ * O(rounds * (ranks + crossings)), a few rounds. */
 ms_status ms_refine(const ms_traffic *traffic, const ms_job *job, const bool *can_bind,
                     int *class_out, int32_t *link_class_out);
 

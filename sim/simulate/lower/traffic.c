@@ -19,31 +19,32 @@ void ms_traffic_release(ms_traffic *traffic) {
     ms_vector_release(&traffic->streams);
 }
 
-/* List the members of every group that spans groups->axes, as GPUs and as places, group after group
- * in the order of their lowest places. */
+/* List the members of every group that spans groups->axes, as GPUs and as ranks, group after group
+ * in the order of their lowest ranks. */
 static void list_members(const ms_ranks *ranks, ms_comm_groups *groups) {
     int next = 0;
-    for (int place = 0; place < ranks->per_pp; place++) {
-        int rank = ms_rank_at(ranks, groups->ends[0], place);
+    for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {
+        int rank = ms_rank_at(ranks, groups->ends[0], rank_in_stage);
         if (!ms_rank_is_lead(ranks, groups->axes, rank)) {
             continue;
         }
         int *members = groups->gpus + next;
         int count = ms_ranks_members(ranks, groups->axes, rank, members);
         for (int m = 0; m < count; m++) {
-            groups->places[next++] = ranks->place[members[m]];
+            groups->ranks_in_stage[next++] = ranks->rank_in_stage[members[m]];
         }
         groups->count++;
     }
     ms_mesh_to_devices(ranks->mesh, groups->gpus, next);
 }
 
-/* List the pairs of ranks at the same place of the pipeline ranks groups->ends, by place. */
+/* List the pairs of ranks at the same place of the pipeline ranks groups->ends, by index in the
+ * stage. */
 static void list_pairs(const ms_ranks *ranks, ms_comm_groups *groups) {
-    for (int place = 0; place < ranks->per_pp; place++) {
-        groups->gpus[2 * place] = ms_rank_at(ranks, groups->ends[0], place);
-        groups->gpus[2 * place + 1] = ms_rank_at(ranks, groups->ends[1], place);
-        groups->places[place] = place;
+    for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {
+        groups->gpus[2 * rank_in_stage] = ms_rank_at(ranks, groups->ends[0], rank_in_stage);
+        groups->gpus[2 * rank_in_stage + 1] = ms_rank_at(ranks, groups->ends[1], rank_in_stage);
+        groups->ranks_in_stage[rank_in_stage] = rank_in_stage;
     }
     groups->count = ranks->per_pp;
     ms_mesh_to_devices(ranks->mesh, groups->gpus, 2 * groups->count);
@@ -51,10 +52,10 @@ static void list_pairs(const ms_ranks *ranks, ms_comm_groups *groups) {
 
 /* The class that leads a group: the lowest class of its members. */
 static int group_lead(const ms_ranks *ranks, const ms_comm_groups *groups, int group) {
-    const int *places = groups->places + (size_t)group * (size_t)groups->places_each;
-    int lead = ranks->class_of[places[0]];
-    for (int m = 1; m < groups->places_each; m++) {
-        int k = ranks->class_of[places[m]];
+    const int *ranks_in_stage = groups->ranks_in_stage + (size_t)group * (size_t)groups->ranks_each;
+    int lead = ranks->class_of[ranks_in_stage[0]];
+    for (int m = 1; m < groups->ranks_each; m++) {
+        int k = ranks->class_of[ranks_in_stage[m]];
         lead = k < lead ? k : lead;
     }
     return lead;
@@ -71,10 +72,10 @@ static int by_number(const void *a, const void *b) {
  * set the lead of these classes.  group: the first of the groups that its lead leads.  Returns the
  * index behind the last class. */
 static int list_classes(const ms_ranks *ranks, ms_comm_groups *groups, int group, int next) {
-    const int *places = groups->places + (size_t)group * (size_t)groups->places_each;
+    const int *ranks_in_stage = groups->ranks_in_stage + (size_t)group * (size_t)groups->ranks_each;
     int first = next;
-    for (int m = 0; m < groups->places_each; m++) {
-        groups->member_classes[next++] = ranks->class_of[places[m]];
+    for (int m = 0; m < groups->ranks_each; m++) {
+        groups->member_classes[next++] = ranks->class_of[ranks_in_stage[m]];
     }
     qsort(groups->member_classes + first, (size_t)(next - first), sizeof(int), by_number);
     int kept = first;
@@ -152,10 +153,10 @@ static ms_comm_groups *make_groups(ms_traffic *traffic, const int ends[2], unsig
     *groups = (ms_comm_groups){.ends = {ends[0], ends[1]},
                                .axes = axes,
                                .members = members,
-                               .places_each = axes == 0 ? 1 : members,
+                               .ranks_each = axes == 0 ? 1 : members,
                                .gpus = MS_NEW(traffic->arena, int, 2 * ranks->per_pp),
-                               .places = MS_NEW(traffic->arena, int, ranks->per_pp)};
-    if (groups->gpus == NULL || groups->places == NULL) {
+                               .ranks_in_stage = MS_NEW(traffic->arena, int, ranks->per_pp)};
+    if (groups->gpus == NULL || groups->ranks_in_stage == NULL) {
         return NULL;
     }
     if (axes == 0) {

@@ -32,14 +32,14 @@ bool ms_works_failed(const ms_works *works) {
 }
 
 int32_t ms_works_find(const ms_works *w, const ms_work_key *key) {
-    int number = ms_memo_look(&w->keys, key);
+    int number = ms_memo_find(&w->keys, key);
     return number < 0 ? -1 : MS_AT(&w->key_made, int32_t, number);
 }
 
 void ms_works_remember(ms_works *w, const ms_work_key *key, int32_t made) {
     int number = 0;
     bool is_new = false;
-    if (ms_memo_find(&w->keys, key, &number, &is_new) != MS_OK) {
+    if (ms_memo_find_or_add(&w->keys, key, &number, &is_new) != MS_OK) {
         w->key_made.failed = true;
     } else {
         ms_vector_add(&w->key_made, &made, 1);

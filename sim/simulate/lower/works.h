@@ -25,9 +25,10 @@ enum {
     MS_DOMAIN_MESSAGE_STREAMS = MS_AXIS_COUNT,
     MS_DOMAIN_GROUP_STREAMS,
     MS_DOMAIN_STEP_END_STREAMS, /* across pipeline ranks */
-    MS_DOMAIN_PAIRS,            /* works between the ranks at one place of two pipeline ranks */
-    MS_DOMAIN_PIECES,           /* works inside pieces, plus 1; 0: they have none */
-    MS_DOMAIN_NORM,             /* the one work of the norm of the world's gradient */
+    MS_DOMAIN_PAIRS, /* works between the ranks at one index of their stages of two pipeline ranks
+                      */
+    MS_DOMAIN_FUSED_PASSES, /* works inside fused passes, plus 1; 0: they have none */
+    MS_DOMAIN_NORM,         /* the one work of the norm of the world's gradient */
 };
 
 /* Number of crossings by a set of flows of a link, and of the class of links that this link names.
@@ -109,9 +110,9 @@ struct ms_step_comm;
  * of all groups). */
 ms_status ms_bounded_work(ms_works *w, const struct ms_step_comm *comm, int32_t *work_out);
 
-/* Add one work for a communication in all groups of a pipeline rank at once (for pieces): the flows
- * of one group, with the load of all groups on the links.  *work_out: its index; -1 where groups
- * take different times or are laid out differently.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT
+/* Add one work for a communication in all groups of a pipeline rank at once (for fused passes): the
+ * flows of one group, with the load of all groups on the links.  *work_out: its index; -1 where
+ * groups take different times or are laid out differently.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT
  * (reported) as ms_works_plan.  O(crossings of all groups). */
 ms_status ms_fold_work_of_all(ms_works *w, const struct ms_step_comm *comm, int32_t *work_out);
 

@@ -26,9 +26,9 @@ static void collect_intervals(const ms_rank_ops *ops, int32_t rank, ms_vector *i
         ms_interval part = {.start_s = start_s > window->from_s ? start_s : window->from_s,
                             .end_s = end_s < window->to_s ? end_s : window->to_s,
                             .axis = ms_op_axis(ops->dag, op)};
-        ms_interval *place = part.end_s > part.start_s ? ms_vector_next(intervals) : NULL;
-        if (place != NULL) {
-            *place = part;
+        ms_interval *slot = part.end_s > part.start_s ? ms_vector_next(intervals) : NULL;
+        if (slot != NULL) {
+            *slot = part;
             counts[part.axis]++;
         }
     }
@@ -67,8 +67,8 @@ typedef struct cursor {
 } cursor;
 
 /* Add a busy interval of the axis, from `from_s` to `to_s`, to the sums: overlapped, exposed or in
- * idle according to the spans that it covers. A piece counts as computing only for its share of
- * computing. Intervals must come in the order of time and must not overlap. */
+ * idle according to the spans that it covers. A fused pass counts as computing only for its share
+ * of computing. Intervals must come in the order of time and must not overlap. */
 static void add_busy(cursor *c, double from_s, double to_s) {
     ms_sum_add(&c->busy, ms_steady_length_s(c->repeat, from_s, to_s));
     while (c->at < c->spans->count && from_s < to_s) {
@@ -115,25 +115,25 @@ static void add_axis(const ms_rank_ops *ops, const ms_vector *spans, const ms_in
     use->in_idle_s += ms_sum_total(&c.in_idle) / steps;
 }
 
-/* Add the communications inside pieces to the use of their axes, for the share of each piece that
- * is in the rank's window. Another communication of the same axis at the same time would count
- * twice. */
-static void add_pieces(const ms_rank_ops *ops, const ms_vector *spans, const ms_window *window,
-                       ms_rank_metrics *rank_out) {
+/* Add the communications inside fused passes to the use of their axes, for the share of each fused
+ * pass that is in the rank's window. Another communication of the same axis at the same time would
+ * count twice. */
+static void add_fused_passes(const ms_rank_ops *ops, const ms_vector *spans,
+                             const ms_window *window, ms_rank_metrics *rank_out) {
     double next_s = 0.0;
     for (size_t i = 0; i < spans->count; i++) {
         const ms_time_span *span = &MS_AT(spans, ms_time_span, i);
         double from_s = ms_max(next_s, window->from_s);
         double to_s = ms_min(span->end_s, window->to_s);
         next_s = span->end_s;
-        if (span->piece == NULL || to_s <= from_s) {
+        if (span->fused == NULL || to_s <= from_s) {
             continue;
         }
         double inside_s = ms_steady_length_s(&ops->timeline->steady, from_s, to_s);
         double share = inside_s / span->length_s / ops->measured.steps;
-        for (unsigned axes = span->piece->comm_axes; axes != 0;) {
+        for (unsigned axes = span->fused->comm_axes; axes != 0;) {
             ms_axis axis = ms_axes_take(&axes);
-            const ms_dag_piece_axis *own = &span->piece->axes[axis];
+            const ms_fused_pass_axis *own = &span->fused->axes[axis];
             rank_out->axes[axis].busy_s += share * own->busy_s;
             rank_out->axes[axis].exposed_s += share * own->exposed_s;
             rank_out->axes[axis].overlapped_s += share * own->overlapped_s;
@@ -150,7 +150,7 @@ ms_status ms_rank_axes(const ms_rank_ops *ops, int32_t rank, const ms_vector *sp
     if (next == NULL) {
         return MS_E_NOMEM;
     }
-    add_pieces(ops, spans, &ops->measured.ranks[rank], rank_out);
+    add_fused_passes(ops, spans, &ops->measured.ranks[rank], rank_out);
     for (int axis = 0; axis < MS_AXIS_COUNT; next += counts[axis++]) {
         if (counts[axis] > 0) {
             add_axis(ops, spans, next, next + counts[axis], &rank_out->axes[axis]);

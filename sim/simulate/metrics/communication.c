@@ -1,6 +1,6 @@
 /* Counts the communications of the measured steps: bytes and waiting times of each rank by axis,
  * and a table of collectives (ms_coll_row): one row for all communications of the same axis, kind,
- * size, group size, tier, algorithm and protocol, including those inside pieces. */
+ * size, group size, tier, algorithm and protocol, including those inside fused passes. */
 #include "base/memo.h"
 #include "simulate/metrics/internal.h"
 
@@ -55,9 +55,10 @@ typedef struct rows {
     ms_vector list;     /* of ms_coll_row; times and count_per_rank are sums, weighted by ranks */
     ms_memo keys;       /* of ms_coll_row without sums; the number of a key is that of its row */
     int32_t *of_op;   /* [op_count] row of each operation, + 1; 0: a computation, or not measured */
-    int32_t *of_part; /* [parts of all pieces] row of each communication in a measured piece, + 1;
-                         0: none */
-    double *pieces;   /* [work_count] how often each work that is a piece runs, summed over ranks */
+    int32_t *of_part; /* [parts of all fused passes] row of each communication in a measured fused
+                         pass, + 1; 0: none */
+    double
+        *fused; /* [work_count] how often each work that is a fused pass runs, summed over ranks */
 } rows;
 
 /* The row for communications of a work on an axis, added if it is new; NULL when memory runs out.
@@ -72,7 +73,7 @@ static ms_coll_row *find_new_row(rows *all, const ms_dag_work *work, int axis) {
                              .size_B = work->size_B};
     int number = 0;
     bool is_new = false;
-    if (ms_memo_find(&all->keys, &key, &number, &is_new) != MS_OK ||
+    if (ms_memo_find_or_add(&all->keys, &key, &number, &is_new) != MS_OK ||
         (is_new && ms_vector_add(&all->list, &key, 1) == NULL)) {
         return NULL;
     }
@@ -103,20 +104,20 @@ static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, 
     }
 }
 
-/* As count_rank, for the rows of all collectives inside a rank's pieces.  last_piece: [works] the
- * last rank whose piece of this work has been counted, + 1. */
-static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
-                                 int32_t *last_piece) {
+/* As count_rank, for the rows of all collectives inside a rank's fused passes.  last_fused: [works]
+ * the last rank whose fused pass of this work has been counted, + 1. */
+static void count_fused_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
+                                int32_t *last_fused) {
     const ms_dag *dag = ops->dag;
     for (int32_t i = ops->compute_first[rank]; i < ops->compute_first[rank + 1]; i++) {
         int32_t work = dag->ops[ops->compute_ops[i]].work;
-        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[work]);
-        if (piece == NULL || last_piece[work] == rank + 1) {
+        const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[work]);
+        if (fused == NULL || last_fused[work] == rank + 1) {
             continue;
         }
-        last_piece[work] = rank + 1;
-        for (int32_t p = 0; p < piece->part_count; p++) {
-            count_rank(dag, all, all->of_part[piece->part_first + p] - 1, rank, last);
+        last_fused[work] = rank + 1;
+        for (int32_t p = 0; p < fused->part_count; p++) {
+            count_rank(dag, all, all->of_part[fused->part_first + p] - 1, rank, last);
         }
     }
 }
@@ -126,12 +127,12 @@ static void count_pieces_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank
 static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratch) {
     const ms_dag *dag = ops->dag;
     int32_t *last = MS_NEW(scratch, int32_t, all->list.count); /* rank + 1 that a row has counted */
-    int32_t *last_piece = MS_NEW(scratch, int32_t, dag->work_count);
-    if (last == NULL || last_piece == NULL) {
+    int32_t *last_fused = MS_NEW(scratch, int32_t, dag->work_count);
+    if (last == NULL || last_fused == NULL) {
         return MS_E_NOMEM;
     }
     for (int32_t rank = 0; rank < dag->rank_count; rank++) {
-        count_pieces_of_rank(ops, all, rank, last, last_piece);
+        count_fused_of_rank(ops, all, rank, last, last_fused);
         for (int32_t i = ops->comm_first[rank]; i < ops->comm_first[rank + 1]; i++) {
             int32_t op = ops->comm_ops[i];
             int32_t row = all->of_op[op] - 1;
@@ -178,15 +179,15 @@ static void set_released(const ms_rank_ops *ops, int32_t op, double *released_s)
     }
 }
 
-/* Count one operation that is a piece: the bytes of its communications for each rank that runs it,
- * and how often the piece runs. The first operation of a piece enters the rows of the
+/* Count one operation that is a fused pass: the bytes of its communications for each rank that runs
+ * it, and how often the fused pass runs. The first operation of a fused pass enters the rows of the
  * communications inside it.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status count_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     int32_t index = dag->ops[op].work;
-    const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[index]);
-    for (int32_t p = 0; p < piece->part_count && all->pieces[index] == 0.0; p++) {
-        const ms_dag_part *part = &dag->network.pieces.parts[piece->part_first + p];
+    const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[index]);
+    for (int32_t p = 0; p < fused->part_count && all->fused[index] == 0.0; p++) {
+        const ms_dag_part *part = &dag->network.fused.parts[fused->part_first + p];
         if (!dag->works[part->work].is_communication) {
             continue;
         }
@@ -194,32 +195,32 @@ static ms_status count_piece(const ms_rank_ops *ops, int32_t op, rows *all, ms_m
         if (row == NULL) {
             return MS_E_NOMEM;
         }
-        all->of_part[piece->part_first + p] =
+        all->of_part[fused->part_first + p] =
             1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
     }
     double times = ms_steady_count(&ops->timeline->steady, ops->timeline->start_s[op]);
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
         int32_t rank = dag->streams[dag->member_stream[m]].rank;
-        all->pieces[index] += times * dag->ranks[rank].multiplicity;
-        for (unsigned axes = piece->comm_axes; axes != 0;) {
+        all->fused[index] += times * dag->ranks[rank].multiplicity;
+        for (unsigned axes = fused->comm_axes; axes != 0;) {
             ms_axis axis = ms_axes_take(&axes);
-            metrics->ranks[rank].axes[axis].bytes += times * piece->axes[axis].bytes;
+            metrics->ranks[rank].axes[axis].bytes += times * fused->axes[axis].bytes;
         }
     }
     return MS_OK;
 }
 
-/* Add the communications inside pieces to their rows, as often as the pieces run. */
+/* Add the communications inside fused passes to their rows, as often as the fused passes run. */
 static void count_parts(const ms_dag *dag, rows *all) {
     for (int32_t w = 0; w < dag->work_count; w++) {
-        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
-        double weight = all->pieces[w];
-        for (int32_t p = 0; piece != NULL && weight > 0.0 && p < piece->part_count; p++) {
-            int32_t index = piece->part_first + p;
+        const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[w]);
+        double weight = all->fused[w];
+        for (int32_t p = 0; fused != NULL && weight > 0.0 && p < fused->part_count; p++) {
+            int32_t index = fused->part_first + p;
             if (all->of_part[index] == 0) {
                 continue;
             }
-            const ms_dag_part *part = &dag->network.pieces.parts[index];
+            const ms_dag_part *part = &dag->network.fused.parts[index];
             const ms_dag_work *work = &dag->works[part->work];
             ms_coll_row *row = &MS_AT(&all->list, ms_coll_row, all->of_part[index] - 1);
             row->count_per_rank += weight;
@@ -265,8 +266,8 @@ static ms_status finish_rows(rows *all, const ms_rank_ops *ops, ms_arena *arena,
     return MS_OK;
 }
 
-/* Count all communications and pieces of the measured steps. Operations before them only release
- * streams.  Returns MS_OK; MS_E_NOMEM. */
+/* Count all communications and fused passes of the measured steps. Operations before them only
+ * release streams.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
     for (int32_t op = 0; op < dag->op_count; op++) {
@@ -278,7 +279,7 @@ static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metric
             }
             all->of_op[op] = 1 + (int32_t)(row - (const ms_coll_row *)all->list.data);
             count_op(ops, op, all, row, metrics);
-        } else if (is_measured && dag->works[dag->ops[op].work].piece > 0) {
+        } else if (is_measured && dag->works[dag->ops[op].work].fused > 0) {
             ms_status status = count_piece(ops, op, all, metrics);
             if (status != MS_OK) {
                 return status;
@@ -289,10 +290,10 @@ static ms_status count_ops(const ms_rank_ops *ops, rows *all, ms_metrics *metric
     return MS_OK;
 }
 
-/* Number of parts of all pieces of a graph; pieces lie side by side. */
+/* Number of parts of all fused passes of a graph; fused passes lie side by side. */
 static size_t count_all_parts(const ms_dag *dag) {
-    const ms_dag_pieces *all = &dag->network.pieces;
-    const ms_dag_piece *last = all->count == 0 ? NULL : &all->pieces[all->count - 1];
+    const ms_fused_passes *all = &dag->network.fused;
+    const ms_fused_pass *last = all->count == 0 ? NULL : &all->passes[all->count - 1];
     return last == NULL ? 0 : (size_t)(last->part_first + last->part_count);
 }
 
@@ -304,7 +305,7 @@ static ms_status init_rows(rows *all, const ms_dag *dag, ms_arena *scratch) {
     all->of_part = MS_NEW(scratch, int32_t, count_all_parts(dag));
     all->of_work = MS_NEW(scratch, work_facts, dag->work_count);
     all->released_s = MS_NEW(scratch, double, dag->stream_count);
-    all->pieces = MS_NEW(scratch, double, dag->work_count);
+    all->fused = MS_NEW(scratch, double, dag->work_count);
     return scratch->has_failed ? MS_E_NOMEM : MS_OK;
 }
 

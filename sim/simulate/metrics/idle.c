@@ -168,14 +168,14 @@ static void walk_to(step_walk *walk, int32_t i) {
     walk->phases = find_phases(walk->dag, walk->list + i, next - i);
 }
 
-/* Add `length_s` of a span to the sums of its category. Of a piece, the time in which it waits for
- * an axis goes to the category of that axis, in proportion to the length, and the rest to
+/* Add `length_s` of a span to the sums of its category. Of a fused pass, the time in which it waits
+ * for an axis goes to the category of that axis, in proportion to the length, and the rest to
  * computing. */
 static void sum_span(const ms_time_span *span, double length_s, ms_sum *sums) {
     double rest_s = length_s;
-    for (unsigned axes = span->piece == NULL ? 0 : span->piece->comm_axes; axes != 0;) {
+    for (unsigned axes = span->fused == NULL ? 0 : span->fused->comm_axes; axes != 0;) {
         ms_axis axis = ms_axes_take(&axes);
-        double waited_s = span->piece->axes[axis].waited_s;
+        double waited_s = span->fused->axes[axis].waited_s;
         if (waited_s > 0.0) {
             double part_s = ms_min(rest_s, length_s * (waited_s / span->length_s));
             ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
@@ -223,7 +223,7 @@ static ms_time_category category_of_compute(const ms_dag *dag, int32_t op) {
 }
 
 /* Append the span of computation `op`, from `from_s` on, to its end. slowed_share: the excess of
- * its duration over the time of its work, if that is more than rounding; in a piece also what
+ * its duration over the time of its work, if that is more than rounding; in a fused pass also what
  * communication inside it has added to the time of its work. */
 static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, double from_s) {
     const ms_dag_work *work = &ops->dag->works[ops->dag->ops[op].work];
@@ -232,16 +232,16 @@ static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, do
     double slowed_s = length_s - work->time_s;
     ms_time_span span = {.end_s = end_s,
                          .category = category_of_compute(ops->dag, op),
-                         .piece = ms_dag_piece_of(ops->dag, work),
+                         .fused = ms_fused_pass_of(ops->dag, work),
                          .length_s = length_s};
     bool is_slowed =
         span.category == MS_TIME_COMPUTE && slowed_s > SLOWED_TOLERANCE * ops->timeline->makespan_s;
     slowed_s = is_slowed ? slowed_s : 0.0;
-    slowed_s += span.piece == NULL ? 0.0 : span.piece->slowed_s;
+    slowed_s += span.fused == NULL ? 0.0 : span.fused->slowed_s;
     span.slowed_share = slowed_s > 0.0 ? slowed_s / length_s : 0.0;
-    ms_time_span *place = end_s > from_s ? ms_vector_next(spans) : NULL;
-    if (place != NULL) {
-        *place = span;
+    ms_time_span *slot = end_s > from_s ? ms_vector_next(spans) : NULL;
+    if (slot != NULL) {
+        *slot = span;
     }
 }
 
@@ -281,15 +281,16 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
 }
 
 /* Add `length_s` that the critical path spends in operation `op` to the sums of its category. Of a
- * piece, the shares of axes are those of the critical path through it. */
+ * fused pass, the shares of axes are those of the critical path through it. */
 static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_sum *sums) {
     const ms_timeline *timeline = ops->timeline;
-    const ms_dag_piece *piece = ms_dag_piece_of(ops->dag, &ops->dag->works[ops->dag->ops[op].work]);
+    const ms_fused_pass *fused =
+        ms_fused_pass_of(ops->dag, &ops->dag->works[ops->dag->ops[op].work]);
     double all_s = timeline->end_s[op] - timeline->start_s[op];
     double rest_s = length_s;
-    for (unsigned axes = piece != NULL && all_s > 0.0 ? piece->comm_axes : 0; axes != 0;) {
+    for (unsigned axes = fused != NULL && all_s > 0.0 ? fused->comm_axes : 0; axes != 0;) {
         ms_axis axis = ms_axes_take(&axes);
-        double part_s = ms_min(rest_s, length_s * (piece->axes[axis].critical_s / all_s));
+        double part_s = ms_min(rest_s, length_s * (fused->axes[axis].critical_s / all_s));
         ms_sum_add(&sums[ms_time_category_of_axis(axis)], part_s);
         rest_s -= part_s;
     }
@@ -299,15 +300,16 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
     ms_sum_add(&sums[category], rest_s);
 }
 
-/* A walk back along causes, from the end of the run. A stretch (a part of the timeline that stands
- * for several repetitions, engine.h) is walked through once for each repetition: at its beginning
- * the walk jumps to its end, to the operation one period later. */
+/* A walk back along causes, from the end of the run. A repeated period (a part of the timeline that
+ * stands for several repetitions, engine.h) is walked through once for each repetition: at its
+ * beginning the walk jumps to its end, to the operation one period later. */
 typedef struct path_walk {
     const ms_rank_ops *ops;
-    int32_t op;         /* current operation, -1: the walk is at the beginning of the run */
-    double to_s;        /* the time after this instant has been counted [s] */
-    int32_t stretch;    /* the next stretch on the way back, or the current one; -1: none is left */
-    int32_t times_left; /* repetitions of that stretch still to be walked through */
+    int32_t op;  /* current operation, -1: the walk is at the beginning of the run */
+    double to_s; /* the time after this instant has been counted [s] */
+    int32_t
+        period; /* the next repeated period on the way back, or the current one; -1: none is left */
+    int32_t times_left; /* repetitions of that repeated period still to be walked through */
 } path_walk;
 
 /* Whether `later` does the same as `op` one period later. */
@@ -335,28 +337,28 @@ static int32_t find_next_occurrence(const ms_rank_ops *ops, double period_s, int
     return later;
 }
 
-/* Make `stretch` the next stretch of the walk; -1: none is left. */
-static void set_stretch(path_walk *walk, int32_t stretch) {
-    walk->stretch = stretch;
-    walk->times_left = stretch < 0 ? 0 : walk->ops->timeline->steady.of_step[stretch].times;
+/* Make `repeated period` the next repeated period of the walk; -1: none is left. */
+static void set_stretch(path_walk *walk, int32_t period) {
+    walk->period = period;
+    walk->times_left = period < 0 ? 0 : walk->ops->timeline->steady.of_step[period].times;
 }
 
-/* If the walk has reached the beginning of its stretch with repetitions left, move it one period
- * on, to the stretch's end. Causes may lie several periods back, so it may have to move several
- * times.  Returns whether the operation there exists. */
+/* If the walk has reached the beginning of its repeated period with repetitions left, move it one
+ * period on, to the repeated period's end. Causes may lie several periods back, so it may have to
+ * move several times.  Returns whether the operation there exists. */
 static bool repeat_stretch(path_walk *walk) {
-    if (walk->stretch < 0) {
+    if (walk->period < 0) {
         return true;
     }
-    const ms_steady_stretch *stretch = &walk->ops->timeline->steady.of_step[walk->stretch];
-    while (walk->times_left > 0 && walk->op >= 0 && walk->to_s <= stretch->from_s) {
+    const ms_repeated_period *repeated = &walk->ops->timeline->steady.of_step[walk->period];
+    while (walk->times_left > 0 && walk->op >= 0 && walk->to_s <= repeated->from_s) {
         walk->times_left--;
-        walk->to_s += stretch->period_s;
-        walk->op = find_next_occurrence(walk->ops, stretch->period_s, walk->op);
+        walk->to_s += repeated->period_s;
+        walk->op = find_next_occurrence(walk->ops, repeated->period_s, walk->op);
     }
     bool is_there = walk->times_left == 0 || walk->op >= 0;
     if (walk->times_left == 0) {
-        set_stretch(walk, walk->stretch - 1);
+        set_stretch(walk, walk->period - 1);
     }
     return is_there;
 }

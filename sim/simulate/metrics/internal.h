@@ -37,17 +37,17 @@ typedef struct ms_time_span {
     ms_other_part part;  /**< only for MS_TIME_OTHER */
     double slowed_share; /**< MS_TIME_COMPUTE: share of its length that communication beside it
                             added */
-    const ms_dag_piece *piece; /**< MS_TIME_COMPUTE: the piece that runs, within which the rank also
-                                  waits; else NULL */
-    double length_s;           /**< MS_TIME_COMPUTE: duration of the whole operation [s] */
+    const ms_fused_pass *fused; /**< MS_TIME_COMPUTE: the fused pass that runs, within which the
+                                  rank also waits; else NULL */
+    double length_s;            /**< MS_TIME_COMPUTE: duration of the whole operation [s] */
 } ms_time_span;
 
-/** The share of a span in which its rank computes: 1, less the waits inside a piece. */
+/** The share of a span in which its rank computes: 1, less the waits inside a fused pass. */
 static inline double ms_span_computing(const ms_time_span *span) {
-    if (span->piece == NULL || span->length_s <= 0.0) {
+    if (span->fused == NULL || span->length_s <= 0.0) {
         return 1.0;
     }
-    return ms_max(0.0, 1.0 - span->piece->waited_s / span->length_s);
+    return ms_max(0.0, 1.0 - span->fused->waited_s / span->length_s);
 }
 
 /** A window: the part of the timeline that figures are taken over. */
@@ -85,7 +85,7 @@ ms_status ms_rank_ops_collect(const ms_dag *dag, const ms_timeline *timeline, bo
 
 /** Find the times of the steps and the windows that are measured: set ops->measured, and
  * metrics->steps (in `arena`) with the step time.  Returns MS_OK; MS_E_NOMEM (not reported);
- * MS_E_RANGE (not reported) where a rank's window would begin in a repetition of a stretch that the
+ * MS_E_RANGE (not reported) where a rank's window would begin in a repetition of a span that the
  * timeline does not contain. O(operations). */
 ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                            ms_metrics *metrics);
@@ -103,7 +103,7 @@ ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
 
 /** Find the time that the critical path spends in each category.  critical_s: [MS_TIME_COUNT] [s],
  * sums to the step time.  Returns MS_OK; MS_E_BUG (not reported) when causes form a circle.
- * O(operations, times the repetitions of stretches). */
+ * O(operations, times the repetitions of spans). */
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s);
 
 /** Set busy_s, exposed_s, overlapped_s and in_idle_s of all axes of *rank_out.

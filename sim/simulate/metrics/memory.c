@@ -42,13 +42,13 @@ typedef struct tracker {
 static bool has_slot(const tracker *state, int32_t index) {
     const ms_dag_op *op = &state->dag->ops[index];
     return op->stage >= 0 && op->stage < state->program->stages &&
-           state->model.place[op->stage] >= 0 && op->mb >= 0 && op->mb < state->program->mb_count &&
-           ms_op_pass(state->dag, index) != MS_PASS_COUNT;
+           state->model.local_stage[op->stage] >= 0 && op->mb >= 0 &&
+           op->mb < state->program->mb_count && ms_op_pass(state->dag, index) != MS_PASS_COUNT;
 }
 
 /* The slot of a program's stage, which must be one of the rank's, and a unit of work. */
 static slot *slot_at(const tracker *state, int stage, int mb) {
-    size_t own = (size_t)state->model.place[stage];
+    size_t own = (size_t)state->model.local_stage[stage];
     return &MS_AT(&state->slots, slot, own * (size_t)state->program->mb_count + (size_t)mb);
 }
 
@@ -229,10 +229,10 @@ static ms_rank_memory follow(tracker *state) {
 }
 
 /* Find the memory of one simulated rank. Dates are converted to those of the whole run, with
- * repetitions of stretches (ms_steady_date_s).  Returns MS_OK; MS_E_NOMEM. */
+ * repetitions of repeated periods (ms_steady_date_s).  Returns MS_OK; MS_E_NOMEM. */
 static ms_status follow_rank(tracker *state, const ms_rank_ops *ops, int32_t rank, ms_arena *arena,
                              ms_rank_memory *rank_out) {
-    ms_memory_model_enter(&state->model, state->dag->ranks[rank].pp);
+    ms_memory_model_set_rank(&state->model, state->dag->ranks[rank].pp);
     list_events(state, ops, rank);
     if (state->slots.failed || state->events.failed) {
         return MS_E_NOMEM;

@@ -131,7 +131,7 @@ typedef struct ms_metrics {
 /** Compute the metrics of a timeline.
  *  *metrics_out: arrays in `arena`.  Returns MS_OK; MS_E_NOMEM (reported); MS_E_BUG (reported) if
  * the timeline contradicts itself; MS_E_RANGE (not reported) where a rank's window would begin in a
- * repetition of a stretch that the timeline does not contain, as it may where steps overlap.
+ * repetition of a span that the timeline does not contain, as it may where steps overlap.
  * O(operations log operations). */
 ms_status ms_metrics_compute(const ms_dag *dag, const ms_timeline *timeline, ms_arena *arena,
                              ms_diag *diag, ms_metrics *metrics_out);

@@ -1,7 +1,7 @@
 /* Which part of a timeline is measured when it has several optimizer steps (steps.md): the time of
  * a step, and for each rank a window as long as all measured steps. Dates are those of the whole
- * run, instants those of the timeline, which contains the repetitions of a stretch once
- * (ms_steady_stretch). */
+ * run, instants those of the timeline, which contains the repetitions of a repeated period once
+ * (ms_repeated_period). */
 #include "simulate/metrics/internal.h"
 
 /* The first start and last end of a step's operations, as dates of the whole run. */
@@ -22,16 +22,16 @@ static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
 }
 
 /* The instant of the timeline at a date of the whole run; < 0: the date is in a repetition of a
- * stretch that the timeline does not contain. */
+ * repeated period that the timeline does not contain. */
 static double instant_of(const ms_steady *steady, double date_s) {
     double later_s = 0.0;
     for (int32_t i = 0; i < steady->count; i++) {
-        const ms_steady_stretch *stretch = &steady->of_step[i];
-        double more_s = stretch->times * stretch->period_s;
-        if (!ms_steady_stretch_is_before(stretch, date_s - later_s)) {
+        const ms_repeated_period *repeated = &steady->of_step[i];
+        double more_s = repeated->times * repeated->period_s;
+        if (!ms_repeated_period_is_before(repeated, date_s - later_s)) {
             break;
         }
-        if (!ms_steady_stretch_is_before(stretch, date_s - later_s - more_s)) {
+        if (!ms_repeated_period_is_before(repeated, date_s - later_s - more_s)) {
             return -1.0;
         }
         later_s += more_s;

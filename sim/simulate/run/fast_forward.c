@@ -1,8 +1,8 @@
 /* Chooses a part of a job to simulate instead of the whole, and checks that the whole does what the
  * part did (fast_forward.md). A part is the same job with fewer microbatches; the engine finds in
- * its timeline a stretch that repeats (steady.c). Several parts, each longer than the one before,
- * are attempted. `mb` numbers units of work: microbatches, or slices of them; with two directions,
- * those of each direction. */
+ * its timeline a repeated period that repeats (steady.c). Several parts, each longer than the one
+ * before, are attempted. `mb` numbers units of work: microbatches, or slices of them; with two
+ * directions, those of each direction. */
 #include "simulate/run/fast_forward.h"
 
 /* Number of schedule periods that an attempt simulates beside those that fill the pipeline: PERIODS
@@ -217,7 +217,7 @@ typedef struct lists {
  * actions before position `cut` follow repeat->times more times at `cut`, each time with later
  * microbatches, and the part's rest comes after that. */
 static bool is_repeated(const lists *rank_lists, size_t cut, size_t length,
-                        const ms_steady_stretch *repeat) {
+                        const ms_repeated_period *repeat) {
     size_t more = length * (size_t)repeat->times;
     bool is_same = rank_lists->part_count + more == rank_lists->whole_count;
     for (size_t i = 0; i < rank_lists->part_count && is_same; i++) {
@@ -240,7 +240,7 @@ static bool is_same_move(const moves *from, size_t i, const moves *to, size_t j,
 
 /* As is_repeated, for the shard moves between the actions. */
 static bool are_moves_repeated(const lists *rank_lists, size_t cut, size_t length,
-                               const ms_steady_stretch *repeat) {
+                               const ms_repeated_period *repeat) {
     size_t begin = count_moves_before(&rank_lists->part_moves, cut - length);
     size_t end = count_moves_before(&rank_lists->part_moves, cut);
     size_t block = end - begin, more = block * (size_t)repeat->times;
@@ -279,11 +279,11 @@ static size_t position_behind(const ms_action *list, size_t count, const ms_dag_
     return 0;
 }
 
-/* Find the last computation of a pass that each rank starts before the end of the step's stretch.
- *  last_out: [ranks] operations, -1: none. */
+/* Find the last computation of a pass that each rank starts before the end of the step's repeated
+ * period. last_out: [ranks] operations, -1: none. */
 static void find_last_begun(const ms_result *result, int32_t step, int32_t *last_out) {
     const ms_dag *dag = &result->dag;
-    const ms_steady_stretch *stretch = &result->timeline.steady.of_step[step];
+    const ms_repeated_period *repeated = &result->timeline.steady.of_step[step];
     const double *start_s = result->timeline.start_s;
     for (int32_t rank = 0; rank < dag->rank_count; rank++) {
         last_out[rank] = -1;
@@ -291,7 +291,7 @@ static void find_last_begun(const ms_result *result, int32_t step, int32_t *last
     for (int32_t op = dag->step_first[step]; op < dag->step_first[step + 1]; op++) {
         bool is_pass =
             dag->ops[op].stage >= 0 && dag->ops[op].mb >= 0 && ms_dag_is_compute(dag, op);
-        bool is_begun = is_pass && !ms_steady_stretch_is_before(stretch, start_s[op]);
+        bool is_begun = is_pass && !ms_repeated_period_is_before(repeated, start_s[op]);
         for (int32_t m = dag->member_first[op]; is_begun && m < dag->member_first[op + 1]; m++) {
             int32_t *last = &last_out[dag->streams[dag->member_stream[m]].rank];
             *last = *last < 0 || start_s[op] >= start_s[*last] ? op : *last;
@@ -301,9 +301,9 @@ static void find_last_begun(const ms_result *result, int32_t step, int32_t *last
 
 /* Whether the whole's list of a rank is that of the part with the period repeated. The period is
  * found in the part's list: it ends behind the pass of `last`, the rank's last operation before the
- * end of the stretch, and begins behind the same pass one period earlier.  pp: pipeline rank. */
-static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_steady_stretch *period,
-                            int pp, const ms_dag_op *last) {
+ * end of the repeated, and begins behind the same pass one period earlier.  pp: pipeline rank. */
+static bool stands_for_rank(const ms_part *part, const ms_job *job,
+                            const ms_repeated_period *period, int pp, const ms_dag_op *last) {
     const ms_program *some = &part->job.program;
     const ms_program *all = &job->program;
     const lists rank_lists = {.part = some->actions + some->first[pp],
@@ -324,14 +324,14 @@ static bool stands_for_rank(const ms_part *part, const ms_job *job, const ms_ste
 static bool stands_for_step(const ms_part *part, const ms_job *job, const ms_result *result,
                             int32_t step, int32_t *last) {
     const ms_dag *dag = &result->dag;
-    const ms_steady_stretch *stretch = &result->timeline.steady.of_step[step];
+    const ms_repeated_period *repeated = &result->timeline.steady.of_step[step];
     bool stands_for = true;
     find_last_begun(result, step, last);
-    /* a rank that was done before the stretch begins would have more to do in it */
+    /* a rank that was done before the repeated period begins would have more to do in it */
     for (int32_t rank = 0; rank < dag->rank_count && stands_for; rank++) {
         stands_for =
-            last[rank] >= 0 && result->timeline.start_s[last[rank]] >= stretch->from_s &&
-            stands_for_rank(part, job, stretch, dag->ranks[rank].pp, &dag->ops[last[rank]]);
+            last[rank] >= 0 && result->timeline.start_s[last[rank]] >= repeated->from_s &&
+            stands_for_rank(part, job, repeated, dag->ranks[rank].pp, &dag->ops[last[rank]]);
     }
     return stands_for;
 }

@@ -31,9 +31,10 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part);
 int64_t ms_part_ops_max(const ms_part *part, const ms_dag *dag);
 
 /* Find whether a part stands for the whole job: on every simulated rank, the whole's list of
- * actions must be that of the part, with the period of the timeline's stretch repeated as often as
- * it is left out. result: of the part.  arena: for scratch.  Returns MS_OK, also if the timeline
- * has no stretch; MS_E_NOMEM (not reported).  O(operations + actions of every simulated rank). */
+ * actions must be that of the part, with the period of the timeline's repeated period repeated as
+ * often as it is left out. result: of the part.  arena: for scratch.  Returns MS_OK, also if the
+ * timeline has no repeated period; MS_E_NOMEM (not reported).  O(operations + actions of every
+ * simulated rank). */
 ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,
                           ms_arena *arena, bool *stands_for_out);
 

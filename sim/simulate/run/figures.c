@@ -142,11 +142,11 @@ static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, 
     }
 }
 
-/* As count_kernels, for all works inside a piece that `ranks` ranks carry out. */
+/* As count_kernels, for all works inside a fused pass that `ranks` ranks carry out. */
 static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
-                                 const ms_dag_piece *piece, double ranks, double *calls) {
-    for (int32_t p = 0; p < piece->part_count; p++) {
-        const ms_dag_part *part = &dag->network.pieces.parts[piece->part_first + p];
+                                 const ms_fused_pass *fused, double ranks, double *calls) {
+    for (int32_t p = 0; p < fused->part_count; p++) {
+        const ms_dag_part *part = &dag->network.fused.parts[fused->part_first + p];
         count_kernels(costs, &dag->works[part->work], ranks, calls);
     }
 }
@@ -172,10 +172,10 @@ ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *aren
         }
     }
     for (int32_t w = 0; w < dag->work_count; w++) {
-        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+        const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[w]);
         count_kernels(costs, &dag->works[w], ranks[w], calls);
-        if (piece != NULL) {
-            count_hidden_kernels(costs, dag, piece, ranks[w], calls);
+        if (fused != NULL) {
+            count_hidden_kernels(costs, dag, fused, ranks[w], calls);
         }
     }
     for (int k = 0; k < costs->kernel_count; k++) {
@@ -187,9 +187,9 @@ ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *aren
 
 /* Find the use of one pipeline rank: means over its simulated ranks, which begin with `first`,
  * weighted by multiplicity.  Returns the first simulated rank of the next pipeline rank. */
-static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_out) {
+static int use_of_stage(const ms_result *result, int first, ms_pipeline_rank_use *use_out) {
     const ms_dag *dag = &result->dag;
-    ms_stage_use use = {.pp = dag->ranks[first].pp};
+    ms_pipeline_rank_use use = {.pp = dag->ranks[first].pp};
     double count = 0.0;
     int next = first;
     for (; next < dag->rank_count && dag->ranks[next].pp == use.pp; next++) {
@@ -215,7 +215,7 @@ static int use_of_stage(const ms_result *result, int first, ms_stage_use *use_ou
 /* Set the use of all pipeline ranks.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_stages(ms_result *result, ms_arena *arena) {
     int ranks = result->dag.rank_count;
-    result->stages = MS_NEW(arena, ms_stage_use, ranks);
+    result->stages = MS_NEW(arena, ms_pipeline_rank_use, ranks);
     result->stage_count = 0;
     if (result->stages == NULL) {
         return MS_E_NOMEM;

@@ -1,8 +1,8 @@
-/* Finds where pieces of passes may take another time than their layers would: collectives inside a
- * piece were timed on links of their own, but other traffic may run on these links at the same
- * time. Such a pair of a collective inside a piece and other traffic is a "meeting". Before a run,
- * meetings that may happen at any time ("clashes") decide which axes stay operations; after a run,
- * those that did happen are reported as risks. */
+/* Finds where fused passes of passes may take another time than their layers would: collectives
+ * inside a fused pass were timed on links of their own, but other traffic may run on these links at
+ * the same time. Such a pair of a collective inside a fused pass and other traffic is a "meeting".
+ * Before a run, meetings that may happen at any time ("clashes") decide which axes stay operations;
+ * after a run, those that did happen are reported as risks. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,14 +16,15 @@ static const double EXCESS = 1e-9;
 /* A phase of a communication that uses a link. */
 typedef struct link_user {
     int32_t link;
-    int32_t work;  /* work of operations: a communication, or a piece that contains `inner` */
-    int32_t inner; /* the communication's own work; equal to `work` outside of pieces */
+    int32_t work;  /* work of operations: a communication, or a fused pass that contains `inner` */
+    int32_t inner; /* the communication's own work; equal to `work` outside of fused passes */
     int32_t pp;    /* pipeline rank of the first member */
-    bool is_piece; /* the communication is inside a piece */
+    bool is_piece; /* the communication is inside a fused pass */
     double share;  /* share of the capacity that the phase uses */
 } link_user;
 
-/* A collective `inner` inside the piece `work`, and another work `other` that may have met it. */
+/* A collective `inner` inside the fused pass `work`, and another work `other` that may have met it.
+ */
 typedef struct meeting {
     int32_t work, inner, other;
 } meeting;
@@ -36,10 +37,10 @@ typedef struct risk_finder {
     int32_t *op_first;  /* [works + 1] index in `ops` of each work's first operation */
     int32_t *ops;       /* [ops] operations sorted by work, then by start */
     int32_t *any_op;    /* [works] some operation of each work */
-    bool *is_hidden;    /* [links] some communication inside a piece uses the link */
+    bool *is_hidden;    /* [links] some communication inside a fused pass uses the link */
     double *share;      /* [links] capacity share of the current phase, zeros between phases */
-    bool *is_met;       /* [ops] other traffic was on the links of this operation, a piece */
-    int32_t *last;      /* [works] 1 + the last piece that was seen to contain each work */
+    bool *is_met;       /* [ops] other traffic was on the links of this operation, a fused pass */
+    int32_t *last;      /* [works] 1 + the last fused pass that was seen to contain each work */
     ms_vector users;    /* of link_user */
     ms_vector meetings; /* of meeting */
 } risk_finder;
@@ -54,7 +55,7 @@ static int by_link(const void *a, const void *b) {
     return (x->work > y->work) - (x->work < y->work);
 }
 
-/* Order of meetings for qsort: by piece, then by collective, then by the other work. */
+/* Order of meetings for qsort: by fused pass, then by collective, then by the other work. */
 static int by_works(const void *a, const void *b) {
     const meeting *x = a;
     const meeting *y = b;
@@ -102,8 +103,8 @@ static void list_ops(risk_finder *finder) {
 }
 
 /* Add a phase of user.inner to the users of each link that its flows cross. Users of links that no
- * piece uses are left out, so pieces have to be added first. `share` is reset at the first crossing
- * of a link.  user: its link and share are set here. */
+ * fused pass uses are left out, so fused passes have to be added first. `share` is reset at the
+ * first crossing of a link.  user: its link and share are set here. */
 static void add_phase(risk_finder *finder, const ms_dag_phase *phase, link_user user) {
     const ms_dag_network *network = &finder->dag->network;
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
@@ -144,30 +145,30 @@ static int32_t pp_of(const risk_finder *finder, int32_t work) {
     return dag->ranks[dag->streams[dag->member_stream[member]].rank].pp;
 }
 
-/* Add the phases of a work to the users of links; of a piece, those of each different communication
- * inside it. */
+/* Add the phases of a work to the users of links; of a fused pass, those of each different
+ * communication inside it. */
 static void add_work(risk_finder *finder, int32_t w) {
     const ms_dag *dag = finder->dag;
-    const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
+    const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[w]);
     int32_t pp = pp_of(finder, w);
-    for (int32_t p = 0; piece != NULL && p < piece->part_count; p++) {
-        int32_t inner = dag->network.pieces.parts[piece->part_first + p].work;
+    for (int32_t p = 0; fused != NULL && p < fused->part_count; p++) {
+        int32_t inner = dag->network.fused.parts[fused->part_first + p].work;
         if (finder->last[inner] != w + 1) {
             finder->last[inner] = w + 1;
             add_user(finder, (link_user){.work = w, .inner = inner, .pp = pp, .is_piece = true});
         }
     }
-    if (piece == NULL) {
+    if (fused == NULL) {
         add_user(finder, (link_user){.work = w, .inner = w, .pp = pp});
     }
 }
 
-/* Whether a collective inside a piece may meet another user of its link: both together exceed the
- * capacity, and they may run at the same time. Two pieces of one pipeline rank never meet: they run
- * one after the other, or are groups that the works of each other stand for. */
-static bool may_meet(const link_user *piece, const link_user *other) {
-    bool is_apart = !other->is_piece || piece->pp != other->pp;
-    return piece->is_piece && is_apart && piece->share + other->share > 1.0 + EXCESS;
+/* Whether a collective inside a fused pass may meet another user of its link: both together exceed
+ * the capacity, and they may run at the same time. Two fused passes of one pipeline rank never
+ * meet: they run one after the other, or are groups that the works of each other stand for. */
+static bool may_meet(const link_user *fused, const link_user *other) {
+    bool is_apart = !other->is_piece || fused->pp != other->pp;
+    return fused->is_piece && is_apart && fused->share + other->share > 1.0 + EXCESS;
 }
 
 /* Add the meetings that may have happened on one link, whose users are those from `first` to before
@@ -184,7 +185,7 @@ static void add_meetings(risk_finder *finder, size_t first, size_t end) {
     }
 }
 
-/* Find all meetings that may have happened, sorted by piece and collective. */
+/* Find all meetings that may have happened, sorted by fused pass and collective. */
 static void find_meetings(risk_finder *finder) {
     size_t count = finder->users.count;
     if (count > 1) {
@@ -223,8 +224,8 @@ static bool runs_beside(const risk_finder *finder, int32_t op, int32_t other) {
                                                 finder->timeline->start_s[op] + together_s;
 }
 
-/* Mark the operations of a meeting's piece beside which an operation of the other work ran. Returns
- * whether there were any. */
+/* Mark the operations of a meeting's fused pass beside which an operation of the other work ran.
+ * Returns whether there were any. */
 static bool mark_ops(risk_finder *finder, const meeting *m) {
     bool has_any = false;
     for (int32_t i = finder->op_first[m->work]; i < finder->op_first[m->work + 1]; i++) {
@@ -236,21 +237,21 @@ static bool mark_ops(risk_finder *finder, const meeting *m) {
     return has_any;
 }
 
-/* The axis of the collective `inner` inside a piece. */
-static ms_axis axis_of(const ms_dag *dag, int32_t piece, int32_t inner) {
-    const ms_dag_piece *p = ms_dag_piece_of(dag, &dag->works[piece]);
+/* The axis of the collective `inner` inside a fused pass. */
+static ms_axis axis_of(const ms_dag *dag, int32_t fused, int32_t inner) {
+    const ms_fused_pass *p = ms_fused_pass_of(dag, &dag->works[fused]);
     int32_t i = 0;
-    while (dag->network.pieces.parts[p->part_first + i].work != inner) {
+    while (dag->network.fused.parts[p->part_first + i].work != inner) {
         i++;
     }
-    return (ms_axis)dag->network.pieces.parts[p->part_first + i].axis;
+    return (ms_axis)dag->network.fused.parts[p->part_first + i].axis;
 }
 
-/* The row of risks for a collective inside a piece, by axis, kind, tier and kind of pass; added if
- * it is new. NULL when memory runs out.  op: some operation that is the piece. */
-static ms_granularity_risk *find_row(ms_vector *rows, const ms_dag *dag, int32_t piece,
+/* The row of risks for a collective inside a fused pass, by axis, kind, tier and kind of pass;
+ * added if it is new. NULL when memory runs out.  op: some operation that is the fused pass. */
+static ms_granularity_risk *find_row(ms_vector *rows, const ms_dag *dag, int32_t fused,
                                      int32_t inner, int32_t op) {
-    const ms_granularity_risk key = {.axis = axis_of(dag, piece, inner),
+    const ms_granularity_risk key = {.axis = axis_of(dag, fused, inner),
                                      .kind = (ms_coll_kind)dag->works[inner].coll,
                                      .tier = dag->works[inner].tier,
                                      .op_kind = (ms_op_kind)dag->ops[op].kind};
@@ -264,19 +265,20 @@ static ms_granularity_risk *find_row(ms_vector *rows, const ms_dag *dag, int32_t
     return ms_vector_add(rows, &key, 1);
 }
 
-/* The axes of a work's communication, MS_AXIS_BIT each: of a piece, those of all communications
- * inside it.  op: some operation of the work. */
+/* The axes of a work's communication, MS_AXIS_BIT each: of a fused pass, those of all
+ * communications inside it.  op: some operation of the work. */
 static unsigned axes_of(const ms_dag *dag, int32_t work, int32_t op) {
-    const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[work]);
-    unsigned axes = piece == NULL ? MS_AXIS_BIT(dag->ops[op].axis) : 0;
-    for (int axis = MS_AXIS_NONE + 1; piece != NULL && axis < MS_AXIS_COUNT; axis++) {
-        axes |= piece->axes[axis].busy_s > 0.0 ? MS_AXIS_BIT(axis) : 0;
+    const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[work]);
+    unsigned axes = fused == NULL ? MS_AXIS_BIT(dag->ops[op].axis) : 0;
+    for (int axis = MS_AXIS_NONE + 1; fused != NULL && axis < MS_AXIS_COUNT; axis++) {
+        axes |= fused->axes[axis].busy_s > 0.0 ? MS_AXIS_BIT(axis) : 0;
     }
     return axes;
 }
 
-/* Add the risk of one collective inside one piece to its row, if other traffic did meet it: count
- * the operations that are this piece, and those that were met.  first, end: its meetings. */
+/* Add the risk of one collective inside one fused pass to its row, if other traffic did meet it:
+ * count the operations that are this fused pass, and those that were met.  first, end: its
+ * meetings. */
 static void add_risk(risk_finder *finder, const meeting *first, const meeting *end,
                      ms_vector *rows) {
     int32_t begin = finder->op_first[first->work];
@@ -301,21 +303,21 @@ static void add_risk(risk_finder *finder, const meeting *first, const meeting *e
         return;
     }
     row->with |= with;
-    row->stage_first = row->pieces == 0 || stage < row->stage_first ? stage : row->stage_first;
+    row->stage_first = row->passes == 0 || stage < row->stage_first ? stage : row->stage_first;
     row->stage_last = stage > row->stage_last ? stage : row->stage_last;
     for (int32_t i = begin; i < after; i++) {
         int32_t op = finder->ops[i];
         int64_t times =
             (int64_t)ms_steady_count(&finder->timeline->steady, finder->timeline->start_s[op]);
-        row->pieces += times;
+        row->passes += times;
         row->met += finder->is_met[op] ? times : 0;
     }
 }
 
-/* Add the communications inside all pieces that run to the users of links. */
-static void add_pieces(risk_finder *finder) {
+/* Add the communications inside all fused passes that run to the users of links. */
+static void add_fused_passes(risk_finder *finder) {
     for (int32_t w = 0; w < finder->dag->work_count; w++) {
-        if (finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].piece > 0) {
+        if (finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].fused > 0) {
             add_work(finder, w);
         }
     }
@@ -337,9 +339,9 @@ static bool alloc_finder(risk_finder *finder, ms_arena *scratch) {
 /* Find all risks of a run.  rows: of ms_granularity_risk, output.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_rows(risk_finder *finder, ms_vector *rows) {
     count_ops(finder);
-    add_pieces(finder);
+    add_fused_passes(finder);
     for (int32_t w = 0; w < finder->dag->work_count; w++) {
-        if (finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].piece == 0) {
+        if (finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].fused == 0) {
             add_work(finder, w);
         }
     }
@@ -358,22 +360,22 @@ static ms_status find_rows(risk_finder *finder, ms_vector *rows) {
     return finder->users.failed || finder->meetings.failed || rows->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Whether the traffic that meets a collective inside a piece may come at any time: it is on another
- * pipeline rank, or it is of an axis whose groups take different times, so that ranks of one
- * pipeline rank are not in step. */
+/* Whether the traffic that meets a collective inside a fused pass may come at any time: it is on
+ * another pipeline rank, or it is of an axis whose groups take different times, so that ranks of
+ * one pipeline rank are not in step. */
 static bool is_unlike(const risk_finder *finder, const meeting *m) {
-    bool is_operation = finder->dag->works[m->other].piece == 0;
+    bool is_operation = finder->dag->works[m->other].fused == 0;
     unsigned axis = MS_AXIS_BIT(finder->dag->ops[finder->any_op[m->other]].axis);
     return pp_of(finder, m->work) != pp_of(finder, m->other) ||
-           (is_operation && (finder->dag->network.pieces.unlike_axes & axis) != 0);
+           (is_operation && (finder->dag->network.fused.unlike_axes & axis) != 0);
 }
 
-/* The axes of collectives inside pieces that may meet other collectives of passes at any time,
- * MS_AXIS_BIT each. */
+/* The axes of collectives inside fused passes that may meet other collectives of passes at any
+ * time, MS_AXIS_BIT each. */
 static unsigned clashing_axes(risk_finder *finder) {
     unsigned axes = 0;
     count_ops(finder);
-    add_pieces(finder);
+    add_fused_passes(finder);
     for (int32_t w = 0; w < finder->dag->work_count; w++) {
         bool is_there =
             finder->op_first[w] < finder->op_first[w + 1] && finder->dag->works[w].is_communication;
@@ -408,14 +410,14 @@ ms_status ms_granularity_find_clashes(const ms_dag *dag, unsigned *axes_out) {
 }
 
 ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena) {
-    if (result->dag.network.pieces.count == 0) {
+    if (result->dag.network.fused.count == 0) {
         return MS_OK;
     }
     ms_arena scratch;
     ms_vector rows;
     risk_finder finder = {.dag = &result->dag,
                           .timeline = &result->timeline,
-                          .is_alone = result->dag.network.pieces.is_alone};
+                          .is_alone = result->dag.network.fused.is_alone};
     ms_arena_init(&scratch);
     ms_vector_init(&rows, sizeof(ms_granularity_risk));
     ms_vector_init(&finder.users, sizeof(link_user));

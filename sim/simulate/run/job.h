@@ -30,24 +30,24 @@ typedef struct ms_tier_use {
 } ms_tier_use;
 
 /** The times of a pipeline rank in a step: means over its ranks. */
-typedef struct ms_stage_use {
+typedef struct ms_pipeline_rank_use {
     int pp;           /**< pipeline rank */
     double compute_s; /**< MS_TIME_COMPUTE [s] */
     double bubble_s;  /**< the three bubble categories [s] */
     double exposed_s; /**< exposed communication of all axes [s] */
     double peak_B;    /**< highest peak memory of its ranks [B] */
-} ms_stage_use;
+} ms_pipeline_rank_use;
 
-/** Collectives of one axis, kind and tier inside pieces of one kind of pass (granularity `pass`) on
- * whose links other traffic was at the same time, and which are too narrow for both. The pieces
- * were timed without that traffic. */
+/** Collectives of one axis, kind and tier inside fused passes of one kind of pass (granularity
+ * `pass`) on whose links other traffic was at the same time, and which are too narrow for both. The
+ * fused passes were timed without that traffic. */
 typedef struct ms_granularity_risk {
     ms_axis axis;
     ms_coll_kind kind;
     int tier;                    /**< outermost tier that the collectives cross */
     ms_op_kind op_kind;          /**< kind of the pass */
-    int stage_first, stage_last; /**< lowest and highest virtual stage with such pieces */
-    int64_t pieces;              /**< number of operations that are such pieces */
+    int stage_first, stage_last; /**< lowest and highest virtual stage with such fused passes */
+    int64_t passes;              /**< number of operations that are such fused passes */
     int64_t met;                 /**< how many of them ran while the other traffic did */
     unsigned with;               /**< MS_AXIS_BIT of the axes of the other traffic */
 } ms_granularity_risk;
@@ -59,15 +59,15 @@ typedef struct ms_result {
     ms_dag dag;         /**< released by ms_result_release */
     ms_timeline timeline;
     ms_metrics metrics;
-    ms_rank_memory *memory;     /**< [dag.rank_count] memory of each simulated rank */
-    int peak_rank;              /**< index of the simulated rank with the highest peak */
-    bool fits;                  /**< the highest peak is within the capacity */
-    double capacity_B;          /**< HBM minus the stated reserve */
-    ms_tier_use *tiers;         /**< [job->platform.tier_count] */
-    double *kernel_calls;       /**< [job->costs.kernel_count] calls per GPU and step */
-    ms_stage_use *stages;       /**< [stage_count] use of each pipeline rank */
-    int stage_count;            /**< pipeline ranks */
-    ms_granularity_risk *risks; /**< [risk_count] */
+    ms_rank_memory *memory;       /**< [dag.rank_count] memory of each simulated rank */
+    int peak_rank;                /**< index of the simulated rank with the highest peak */
+    bool fits;                    /**< the highest peak is within the capacity */
+    double capacity_B;            /**< HBM minus the stated reserve */
+    ms_tier_use *tiers;           /**< [job->platform.tier_count] */
+    double *kernel_calls;         /**< [job->costs.kernel_count] calls per GPU and step */
+    ms_pipeline_rank_use *stages; /**< [stage_count] use of each pipeline rank */
+    int stage_count;              /**< pipeline ranks */
+    ms_granularity_risk *risks;   /**< [risk_count] */
     int risk_count;
     int fast_forwarded;    /**< number of microbatches of each step that were counted, not simulated
                               (timeline.steady) */

@@ -13,7 +13,7 @@
 ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out) {
     ms_job again = *job;
     ms_status status = ms_lower(job, diag, dag_out, fold_out);
-    if (status != MS_OK || dag_out->network.pieces.count == 0 || ms_job_is_alone(job)) {
+    if (status != MS_OK || dag_out->network.fused.count == 0 || ms_job_is_alone(job)) {
         return status;
     }
     if (ms_granularity_find_clashes(dag_out, &again.run.operation_axes) != MS_OK) {
@@ -24,7 +24,7 @@ ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_low
         return MS_OK;
     }
     ms_dag_release(dag_out);
-    /* `again` keeps the collectives of these axes out of pieces */
+    /* `again` keeps the collectives of these axes out of fused passes */
     return ms_lower(&again, diag, dag_out, fold_out);
 }
 

@@ -10,7 +10,7 @@
 #include "trace/report/report.h"
 
 /* Maximum size of a piece for the sink, and of one JSON event. */
-enum { PIECE_B = 64 * 1024, ROOM_B = 4 * 1024 };
+enum { PENDING_B = 64 * 1024, ROOM_B = 4 * 1024 };
 
 /* ---- which pass uses a message ---- */
 
@@ -85,7 +85,7 @@ typedef struct chrome {
     const ms_trace *trace;
     ms_report_sink sink;
     void *context;
-    ms_buffer piece;   /* text that the sink has not got yet */
+    ms_buffer pending; /* text that the sink has not got yet */
     ms_status status;  /* first failure; nothing is written after it */
     bool has_events;   /* an event was written, so that a comma precedes the next one */
     bool has_passes;   /* passes are written instead of operations */
@@ -96,42 +96,43 @@ typedef struct chrome {
     bool *is_shown;    /* [rank_count] whether the trace has an event of the rank */
     ms_vector boxes;   /* ms_gantt_box of ms_passes_collect */
     ms_vector pairs;   /* ms_pass_pair */
-    ms_vector idle;    /* ms_idle_piece */
+    ms_vector idle;    /* ms_idle_span */
     ms_idle_phases phases;
     pass_index index;
 } chrome;
 
 /* Hand the text so far to the sink, unless a failure came before. */
 static void flush(chrome *writer) {
-    if (writer->piece.failed && writer->status == MS_OK) {
+    if (writer->pending.failed && writer->status == MS_OK) {
         writer->status = MS_E_NOMEM;
     }
-    if (writer->status == MS_OK && writer->piece.length > 0) {
-        writer->status = writer->sink(writer->context, writer->piece.data, writer->piece.length);
+    if (writer->status == MS_OK && writer->pending.length > 0) {
+        writer->status =
+            writer->sink(writer->context, writer->pending.data, writer->pending.length);
     }
-    writer->piece.length = 0;
+    writer->pending.length = 0;
 }
 
 /* Begin an event: {"ph":"X","pid":3,"tid":0. The piece has room for the rest of it. */
 static void begin(chrome *writer, char phase, int32_t process, int32_t thread) {
-    if (writer->piece.length > PIECE_B - ROOM_B) {
+    if (writer->pending.length > PENDING_B - ROOM_B) {
         flush(writer);
     }
-    ms_buffer_printf(&writer->piece, "%s\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d",
+    ms_buffer_printf(&writer->pending, "%s\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d",
                      writer->has_events ? "," : "", phase, process, thread);
     writer->has_events = true;
 }
 
 /* Write a member of the event with a time in microseconds, with all digits to the picosecond. */
 static void put_time(chrome *writer, const char *key, int64_t ps) {
-    ms_buffer_printf(&writer->piece, ",\"%s\":%lld.%06lld", key, (long long)(ps / 1000000),
+    ms_buffer_printf(&writer->pending, ",\"%s\":%lld.%06lld", key, (long long)(ps / 1000000),
                      (long long)(ps % 1000000));
 }
 
 /* Write a member of the event with a text. */
 static void put_text(chrome *writer, const char *key, const char *text) {
-    ms_buffer_printf(&writer->piece, ",\"%s\":", key);
-    ms_json_write_string(&writer->piece, text);
+    ms_buffer_printf(&writer->pending, ",\"%s\":", key);
+    ms_json_write_string(&writer->pending, text);
 }
 
 /* ---- names ---- */
@@ -141,9 +142,9 @@ static void put_metadata(chrome *writer, int32_t process, int32_t thread, const 
                          const char *name) {
     begin(writer, 'M', process, thread);
     put_text(writer, "name", kind);
-    ms_buffer_puts(&writer->piece, ",\"args\":{\"name\":");
-    ms_json_write_string(&writer->piece, name);
-    ms_buffer_puts(&writer->piece, "}}");
+    ms_buffer_puts(&writer->pending, ",\"args\":{\"name\":");
+    ms_json_write_string(&writer->pending, name);
+    ms_buffer_puts(&writer->pending, "}}");
 }
 
 /* Write an event that gives a process or thread its position in the viewer.  kind:
@@ -152,7 +153,7 @@ static void put_order(chrome *writer, int32_t process, int32_t thread, const cha
                       int32_t order) {
     begin(writer, 'M', process, thread);
     put_text(writer, "name", kind);
-    ms_buffer_printf(&writer->piece, ",\"args\":{\"sort_index\":%d}}", order);
+    ms_buffer_printf(&writer->pending, ",\"args\":{\"sort_index\":%d}}", order);
 }
 
 /* Write the names of the processes: all ranks with events. */
@@ -249,7 +250,7 @@ static const char *colour_of(uint8_t kind) {
  * precedes it; set to true. */
 static void put_argument(chrome *writer, const char *key, int64_t value, bool *has_some) {
     if (value >= 0) {
-        ms_buffer_printf(&writer->piece, "%s\"%s\":%lld", *has_some ? "," : "", key,
+        ms_buffer_printf(&writer->pending, "%s\"%s\":%lld", *has_some ? "," : "", key,
                          (long long)value);
         *has_some = true;
     }
@@ -276,7 +277,7 @@ static void put_operation(chrome *writer, int32_t event, int32_t stream, int64_t
               is_computation ? ms_op_kind_name((ms_op_kind)trace->events[event].kind)
                              : ms_axis_name((ms_axis)trace->events[event].axis));
     put_text(writer, "cname", colour_of(trace->events[event].kind));
-    ms_buffer_puts(&writer->piece, ",\"args\":{");
+    ms_buffer_puts(&writer->pending, ",\"args\":{");
     put_argument(writer, "event", event, &has_some);
     put_argument(writer, "stage", trace->events[event].stage, &has_some);
     put_argument(writer, "chunk", trace->events[event].chunk, &has_some);
@@ -284,9 +285,9 @@ static void put_operation(chrome *writer, int32_t event, int32_t stream, int64_t
     put_argument(writer, "layer", trace->events[event].layer, &has_some);
     put_argument(writer, "bytes", llrint(trace->events[event].bytes), &has_some);
     if (is_computation) {
-        ms_buffer_printf(&writer->piece, ",\"flop\":%.0f", trace->events[event].flop);
+        ms_buffer_printf(&writer->pending, ",\"flop\":%.0f", trace->events[event].flop);
     }
-    ms_buffer_puts(&writer->piece, "}}");
+    ms_buffer_puts(&writer->pending, "}}");
 }
 
 /* The end of the slice of an event [ps]: cut at the start of the next event of its stream, since
@@ -316,10 +317,10 @@ static void put_arrow(chrome *writer, int32_t event) {
     }
     begin(writer, 's', stream->rank_index, writer->thread[trace->events[event].stream]);
     put_time(writer, "ts", trace->events[event].start_ps);
-    ms_buffer_printf(&writer->piece, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
+    ms_buffer_printf(&writer->pending, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
     begin(writer, 'f', stream->peer_index, thread_of(writer, pass));
     put_time(writer, "ts", llrint(pass->start * MS_PS_PER_S));
-    ms_buffer_printf(&writer->piece, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}",
+    ms_buffer_printf(&writer->pending, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}",
                      event);
 }
 
@@ -358,17 +359,17 @@ static void put_passes(chrome *writer) {
         put_text(writer, "cat", ms_op_kind_name((ms_op_kind)box->kind));
         put_text(writer, "cname", colour_of(box->kind));
         bool has_some = false;
-        ms_buffer_puts(&writer->piece, ",\"args\":{");
+        ms_buffer_puts(&writer->pending, ",\"args\":{");
         put_argument(writer, "mb", box->mb, &has_some);
         put_argument(writer, "chunk", box->chunk, &has_some);
-        ms_buffer_puts(&writer->piece, "}}");
+        ms_buffer_puts(&writer->pending, "}}");
     }
 }
 
 /* ---- idle time ---- */
 
 /* Write a piece of idle time as a slice of the compute stream, with its category as name. */
-static void put_idle(chrome *writer, const ms_idle_piece *idle) {
+static void put_idle(chrome *writer, const ms_idle_span *idle) {
     static const struct {
         const char *text, *colour;
     } CAUSES[] = {
@@ -389,16 +390,16 @@ static void put_idle(chrome *writer, const ms_idle_piece *idle) {
                  : ms_time_category_name(ms_idle_category(&writer->phases, idle)));
     put_text(writer, "cat", "idle");
     put_text(writer, "cname", CAUSES[idle->cause].colour);
-    ms_buffer_puts(&writer->piece, ",\"args\":{\"waits_for\":");
-    ms_json_write_string(&writer->piece, CAUSES[idle->cause].text);
+    ms_buffer_puts(&writer->pending, ",\"args\":{\"waits_for\":");
+    ms_json_write_string(&writer->pending, CAUSES[idle->cause].text);
     put_argument(writer, "event", idle->event, &has_some);
-    ms_buffer_puts(&writer->piece, "}}");
+    ms_buffer_puts(&writer->pending, "}}");
 }
 
 /* Write all idle time; where passes are written, none inside a pass. */
 static void put_all_idle(chrome *writer) {
     for (size_t i = 0; i < writer->idle.count && writer->status == MS_OK; i++) {
-        const ms_idle_piece *idle = &MS_AT(&writer->idle, const ms_idle_piece, i);
+        const ms_idle_span *idle = &MS_AT(&writer->idle, const ms_idle_span, i);
         if (!writer->has_passes || !idle->is_part) {
             put_idle(writer, idle);
         }
@@ -411,7 +412,7 @@ static void put_memory(chrome *writer) {
         const ms_trace_memory *point = &writer->trace->memory[i];
         begin(writer, 'C', point->rank_index, 0);
         put_time(writer, "ts", point->time_ps);
-        ms_buffer_printf(&writer->piece, ",\"name\":\"memory\",\"args\":{\"bytes\":%.0f}}",
+        ms_buffer_printf(&writer->pending, ",\"name\":\"memory\",\"args\":{\"bytes\":%.0f}}",
                          point->bytes);
     }
 }
@@ -421,13 +422,13 @@ static void put_memory(chrome *writer) {
 /* Write the beginning of the file, up to the list of events. */
 static void put_head(chrome *writer) {
     const ms_value *workload = ms_value_get(writer->trace->summary, "workload");
-    ms_buffer_puts(&writer->piece, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"detail\":");
-    ms_json_write_string(&writer->piece, writer->has_passes ? "passes" : "operations");
+    ms_buffer_puts(&writer->pending, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"detail\":");
+    ms_json_write_string(&writer->pending, writer->has_passes ? "passes" : "operations");
     put_text(writer, "program", "meshsim");
     put_text(writer, "version", writer->trace->program_version);
     put_text(writer, "workload",
              workload != NULL && workload->type == MS_VALUE_STRING ? workload->as.string : "");
-    ms_buffer_puts(&writer->piece, "},\n\"traceEvents\":[");
+    ms_buffer_puts(&writer->pending, "},\n\"traceEvents\":[");
 }
 
 /* Number the threads, find the limits of slices, and collect passes and idle time. Events are
@@ -482,7 +483,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
     ms_arena_init(&arena);
     ms_vector_init(&writer.boxes, sizeof(ms_gantt_box));
     ms_vector_init(&writer.pairs, sizeof(ms_pass_pair));
-    ms_vector_init(&writer.idle, sizeof(ms_idle_piece));
+    ms_vector_init(&writer.idle, sizeof(ms_idle_span));
     writer.status = prepare(&writer, &arena);
     if (writer.status == MS_OK) {
         put_head(&writer);
@@ -494,13 +495,13 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
         }
         put_all_idle(&writer);
         put_memory(&writer);
-        ms_buffer_puts(&writer.piece, "\n]}\n");
+        ms_buffer_puts(&writer.pending, "\n]}\n");
         flush(&writer);
     }
     ms_vector_release(&writer.boxes);
     ms_vector_release(&writer.pairs);
     ms_vector_release(&writer.idle);
-    ms_buffer_release(&writer.piece);
+    ms_buffer_release(&writer.pending);
     ms_arena_release(&arena);
     return writer.status;
 }

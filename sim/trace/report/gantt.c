@@ -497,7 +497,7 @@ static void draw_page(page *sheet) {
                      PAGE_WIDTH, ceil(sheet->y), PAGE_WIDTH, ceil(sheet->y));
     ms_buffer_add(whole, ms_buffer_text(&body), body.length);
     ms_buffer_puts(whole, "</svg>\n");
-    ms_buffer_end_part(&body, whole);
+    ms_buffer_release_part(&body, whole);
 }
 
 /* Width that the labels of a picture's rows need. */

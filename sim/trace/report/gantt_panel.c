@@ -204,7 +204,7 @@ static void draw_parts(const panel_pen *pen) {
                              ms_svg_hex(ms_svg_colour(LOOKS[part].kind, LOOKS[part].shade), hex),
                              ms_buffer_text(outlines));
         }
-        ms_buffer_end_part(outlines, pen->out);
+        ms_buffer_release_part(outlines, pen->out);
     }
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Comparison for qsort: boxes by row, start, passes before parts, upper half before lower. */
-static int by_place(const void *left, const void *right) {
+static int by_position(const void *left, const void *right) {
     const ms_gantt_box *a = left;
     const ms_gantt_box *b = right;
     if (a->row != b->row) {
@@ -233,7 +233,7 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     }
     if (gantt->box_count > 0) {
         memcpy(boxes, gantt->boxes, gantt->box_count * sizeof boxes[0]);
-        qsort(boxes, gantt->box_count, sizeof boxes[0], by_place);
+        qsort(boxes, gantt->box_count, sizeof boxes[0], by_position);
     }
     for (size_t i = 0; i < gantt->box_count; i++) {
         first[boxes[i].row + 1]++;

@@ -30,13 +30,13 @@ typedef struct filling {
 } filling;
 
 /* Index of a rank and axis in the arrays of rank_comms. */
-static size_t place_of(int32_t rank_index, uint8_t axis) {
+static size_t slot_of(int32_t rank_index, uint8_t axis) {
     return (size_t)rank_index * MS_AXIS_COUNT + axis;
 }
 
 /* Store, or count, the span of an event for a rank that takes part in it. */
 static void add_span(filling *fill, int32_t rank_index, int32_t event) {
-    size_t *end = &fill->end[place_of(rank_index, fill->trace->events[event].axis)];
+    size_t *end = &fill->end[slot_of(rank_index, fill->trace->events[event].axis)];
     if (fill->spans != NULL) {
         fill->spans[*end] =
             (comm_span){fill->trace->events[event].start_ps, fill->trace->events[event].end_ps};
@@ -94,16 +94,16 @@ static size_t join_spans(comm_span *spans, size_t count) {
 /* Find the spans of all ranks and axes of a trace.  *own_out: in `arena`.  O(events log events);
  * O(events) where the events of each rank and axis are in order. */
 static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_comms *own_out) {
-    size_t places = place_of(trace->rank_count, 0);
-    size_t *first = MS_NEW(arena, size_t, places);
-    size_t *end = MS_NEW(arena, size_t, places);
+    size_t slots = slot_of(trace->rank_count, 0);
+    size_t *first = MS_NEW(arena, size_t, slots);
+    size_t *end = MS_NEW(arena, size_t, slots);
     if (first == NULL || end == NULL) {
         return MS_E_NOMEM;
     }
     filling fill = {.trace = trace, .end = end};
     visit_communications(&fill);
     size_t total = 0;
-    for (size_t i = 0; i < places; i++) {
+    for (size_t i = 0; i < slots; i++) {
         size_t count = end[i];
         first[i] = end[i] = total;
         total += count;
@@ -113,7 +113,7 @@ static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_c
         return MS_E_NOMEM;
     }
     visit_communications(&fill);
-    for (size_t i = 0; i < places; i++) {
+    for (size_t i = 0; i < slots; i++) {
         end[i] = first[i] + join_spans(fill.spans + first[i], end[i] - first[i]);
     }
     *own_out = (rank_comms){fill.spans, first, end};
@@ -124,9 +124,9 @@ static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_c
  * `to_ps`.  O(log spans). */
 static const comm_span *find_comm(const rank_comms *own, int32_t rank_index, uint8_t axis,
                                   int64_t from_ps, int64_t to_ps) {
-    size_t place = place_of(rank_index, axis);
-    size_t low = own->first[place];
-    size_t high = own->end[place];
+    size_t slot = slot_of(rank_index, axis);
+    size_t low = own->first[slot];
+    size_t high = own->end[slot];
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (own->spans[middle].end_ps <= from_ps) {
@@ -135,7 +135,7 @@ static const comm_span *find_comm(const rank_comms *own, int32_t rank_index, uin
             high = middle;
         }
     }
-    bool is_found = low < own->end[place] && own->spans[low].start_ps < to_ps;
+    bool is_found = low < own->end[slot] && own->spans[low].start_ps < to_ps;
     return is_found ? &own->spans[low] : NULL;
 }
 
@@ -194,41 +194,41 @@ typedef struct gap {
     bool is_part; /* inside a pass */
 } gap;
 
-/* Append a piece of idle time of a gap.  piece: its start and end [ps].  why: event, axis and
+/* Append a span of idle time of a gap.  span: its start and end [ps].  why: event, axis and
  * cause. */
-static void add_idle(collecting *picture, const gap *idle_gap, const int64_t piece[2],
-                     const ms_idle_piece *why) {
-    ms_idle_piece idle = *why;
-    idle.start_ps = piece[0];
-    idle.end_ps = piece[1];
+static void add_idle(collecting *picture, const gap *idle_gap, const int64_t span[2],
+                     const ms_idle_span *why) {
+    ms_idle_span idle = *why;
+    idle.start_ps = span[0];
+    idle.end_ps = span[1];
     idle.row = idle_gap->row;
     idle.step = idle_gap->step;
     idle.is_part = idle_gap->is_part;
-    if (picture->idle != NULL && piece[1] > piece[0]) {
+    if (picture->idle != NULL && span[1] > span[0]) {
         (void)ms_vector_add(picture->idle, &idle, 1);
     }
 }
 
-/* Append a box and a piece of idle time for waiting for communication `event`.  piece: start and
+/* Append a box and a span of idle time for waiting for communication `event`.  span: start and
  * end [ps].
  *  is_foreign: the rank itself does not communicate along the event's axis meanwhile. */
-static void add_wait_piece(collecting *picture, const gap *idle_gap, int32_t event,
-                           const int64_t piece[2], bool is_foreign) {
-    const ms_gantt_box box = {.start = seconds(piece[0]),
-                              .end = seconds(piece[1]),
+static void add_wait_span(collecting *picture, const gap *idle_gap, int32_t event,
+                          const int64_t span[2], bool is_foreign) {
+    const ms_gantt_box box = {.start = seconds(span[0]),
+                              .end = seconds(span[1]),
                               .row = idle_gap->row,
                               .mb = -1,
                               .kind = picture->trace->events[event].kind,
                               .axis = picture->trace->events[event].axis,
                               .is_part = idle_gap->is_part,
                               .is_foreign = is_foreign};
-    if (piece[1] > piece[0]) {
+    if (span[1] > span[0]) {
         (void)ms_vector_add(picture->boxes, &box, 1);
     }
-    add_idle(picture, idle_gap, piece,
-             &(ms_idle_piece){.event = event,
-                              .axis = box.axis,
-                              .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
+    add_idle(picture, idle_gap, span,
+             &(ms_idle_span){.event = event,
+                             .axis = box.axis,
+                             .cause = is_foreign ? MS_IDLE_FOREIGN : MS_IDLE_OWN});
 }
 
 /* Add the waiting of a rank in `span` for communication `event`. It counts as own communication
@@ -244,8 +244,8 @@ static void add_wait(collecting *picture, const gap *idle_gap, int32_t event,
         int64_t start = own == NULL ? span[1] : own->start_ps > from ? own->start_ps : from;
         int64_t end = own == NULL || own->end_ps > span[1] ? span[1] : own->end_ps;
         /* up to `start` the rank does not communicate, from there to `end` it does */
-        add_wait_piece(picture, idle_gap, event, (const int64_t[]){from, start}, true);
-        add_wait_piece(picture, idle_gap, event, (const int64_t[]){start, end}, false);
+        add_wait_span(picture, idle_gap, event, (const int64_t[]){from, start}, true);
+        add_wait_span(picture, idle_gap, event, (const int64_t[]){start, end}, false);
         from = end;
     }
 }
@@ -271,10 +271,10 @@ static void add_head(collecting *picture, const gap *idle_gap, int32_t event, in
         int64_t end = trace->events[event].end_ps < to ? trace->events[event].end_ps : to;
         until = end > until ? end : until;
         add_idle(picture, idle_gap, (const int64_t[]){idle_gap->from, until},
-                 &(ms_idle_piece){.event = event, .cause = cause});
+                 &(ms_idle_span){.event = event, .cause = cause});
     }
     add_idle(picture, idle_gap, (const int64_t[]){until, to},
-             &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
+             &(ms_idle_span){.event = -1, .cause = cause_of_silence(trace)});
 }
 
 /* The time from which an operation that starts at `to` and was released by `event` waited for its
@@ -300,7 +300,7 @@ static void add_waiting(collecting *picture, const gap *idle_gap) {
         int64_t end = launched_from(trace, at, to);
         if (end >= start && end < to) {
             add_idle(picture, idle_gap, (const int64_t[]){end, to},
-                     &(ms_idle_piece){.event = -1, .cause = cause_of_silence(trace)});
+                     &(ms_idle_span){.event = -1, .cause = cause_of_silence(trace)});
             to = end;
         }
         if (end > start) {
@@ -495,13 +495,13 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
 
 /* Append a copy of box `index` over the whole height of its row from `start` to `end`, if it takes
  * time. */
-static void add_piece(ms_vector *boxes, size_t index, double start, double end) {
+static void add_part(ms_vector *boxes, size_t index, double start, double end) {
     if (end > start && !boxes->failed) {
-        ms_gantt_box piece = MS_AT(boxes, ms_gantt_box, index);
-        piece.start = start;
-        piece.end = end;
-        piece.half = 0;
-        (void)ms_vector_add(boxes, &piece, 1);
+        ms_gantt_box span = MS_AT(boxes, ms_gantt_box, index);
+        span.start = start;
+        span.end = end;
+        span.half = 0;
+        (void)ms_vector_add(boxes, &span, 1);
     }
 }
 
@@ -516,8 +516,8 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
         /* the boxes are copied before they are cut, as appending may move the array */
         for (int half = 0; half < 2; half++) {
             const ms_gantt_box whole = MS_AT(boxes, ms_gantt_box, both[half]);
-            add_piece(boxes, both[half], whole.start, start);
-            add_piece(boxes, both[half], end, whole.end);
+            add_part(boxes, both[half], whole.start, start);
+            add_part(boxes, both[half], end, whole.end);
         }
         for (int half = 0; half < 2 && !boxes->failed; half++) {
             MS_AT(boxes, ms_gantt_box, both[half]).start = start;
@@ -546,7 +546,7 @@ ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_
     return status;
 }
 
-ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_piece *idle) {
+ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_span *idle) {
     if (idle->cause == MS_IDLE_OWN || idle->cause == MS_IDLE_FOREIGN) {
         return ms_time_category_of_axis((ms_axis)idle->axis);
     }

@@ -25,7 +25,7 @@ typedef enum ms_idle_cause {
 } ms_idle_cause;
 
 /* A time in which a rank is idle for one cause. */
-typedef struct ms_idle_piece {
+typedef struct ms_idle_span {
     int64_t start_ps, end_ps;
     int32_t row;   /* index into ms_trace.ranks */
     int32_t event; /* the event that the rank waits for; -1: none */
@@ -33,7 +33,7 @@ typedef struct ms_idle_piece {
     uint8_t cause; /* ms_idle_cause */
     uint8_t axis;  /* ms_axis of the communication; MS_AXIS_NONE for other causes */
     bool is_part;  /* inside a pass */
-} ms_idle_piece;
+} ms_idle_span;
 
 /* Find the ranks that have a row: all, but in a trace of listed ranks only those with an operation
  * on their compute stream.  Returns [rank_count] in `arena`; NULL when memory runs out. */
@@ -43,7 +43,7 @@ bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena);
  * box for each pass of a stage over a microbatch, parts inside it for recomputation and for waiting
  * for communication, and boxes for waiting between passes. Two passes whose operations alternate
  * are an overlapped pair; the forward pass has half 1, the other one half 2.
- *  boxes: of ms_gantt_box.  pairs: of ms_pass_pair.  idle: of ms_idle_piece, all idle time with the
+ *  boxes: of ms_gantt_box.  pairs: of ms_pass_pair.  idle: of ms_idle_span, all idle time with the
  * same causes as in the metrics; NULL: not wanted.  The caller checks `failed` of each vector.
  *  O(events log events). */
 void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
@@ -66,7 +66,7 @@ ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_
                               ms_idle_phases *phases_out);
 
 /* The category of a piece of idle time, as in `time_share` of the summary. */
-ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_piece *idle);
+ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_span *idle);
 
 /* The rows of a picture: of the ranks of which the trace holds operations, all or one for each
  * pipeline rank. */

@@ -328,7 +328,7 @@ ms_status simgrid_all_run(const ms_dag *dag, ms_arena *arena, ms_diag *diag,
     status = status == MS_OK ? run_graph(&replay, &scratch) : status;
     status = status == MS_OK ? ms_replay_check_done(&replay, &scratch, diag) : status;
     if (status == MS_OK) {
-        ms_replay_tell_starts(&replay);
+        ms_replay_write_starts(&replay);
         status = ms_account_links(&replay, &scratch, diag);
         *timeline_out = replay.timeline;
     }

@@ -101,12 +101,12 @@ Test(interrupt, a_path_that_is_too_long_is_not_guarded) {
 
 Test(interrupt, held_it_is_noted_and_the_program_goes_on) {
     ms_interrupt_install();
-    cr_assert_eq(ms_interrupt_noted(), 0);
+    cr_assert_eq(ms_interrupt_pending_signal(), 0);
     ms_interrupt_hold();
     raise(SIGTERM);
-    cr_assert_eq(ms_interrupt_noted(), SIGTERM);
+    cr_assert_eq(ms_interrupt_pending_signal(), SIGTERM);
     ms_interrupt_obey();
-    cr_assert_eq(ms_interrupt_noted(), SIGTERM, "what was noted stays so");
+    cr_assert_eq(ms_interrupt_pending_signal(), SIGTERM, "what was noted stays so");
     pid_t child = fork();
     cr_assert_geq(child, 0);
     if (child == 0) {

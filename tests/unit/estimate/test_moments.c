@@ -108,7 +108,7 @@ Test(moments, shares_of_layers_are_counted) {
     ms_stage_costs costs = costs_of(&f, &program, &MEMORY);
     ms_memory_model model;
     cr_assert_eq(ms_memory_model_init(&program, &costs, &f.arena, &model), MS_OK);
-    ms_memory_model_enter(&model, 0);
+    ms_memory_model_set_rank(&model, 0);
     ms_held_memory held = ms_memory_model_weigh(&model);
     cr_assert_float_eq(held.transformer_B, 2 * 400.0, 1e-9);
     cr_assert_float_eq(held.update_B, 2 * 6.0, 1e-9);

@@ -289,12 +289,12 @@ Test(pass_map, computations_are_stretched_by_what_runs_beside) {
 Test(pass_map, only_bits_that_segments_ask_for_count) {
     const unsigned all = MS_UNIT_FIRST | MS_UNIT_LAST | MS_UNIT_CLOSES_ROUND;
     ms_pass_plan plan = {.when = 0};
-    cr_assert_eq(ms_unit_bits_of(all, &plan), 0);
+    cr_assert_eq(ms_unit_bits_used(all, &plan), 0);
     plan.when = 1U << MS_WHEN_LAST;
-    cr_assert_eq(ms_unit_bits_of(all, &plan), MS_UNIT_LAST);
-    cr_assert_eq(ms_unit_bits_of(MS_UNIT_FIRST, &plan), 0);
+    cr_assert_eq(ms_unit_bits_used(all, &plan), MS_UNIT_LAST);
+    cr_assert_eq(ms_unit_bits_used(MS_UNIT_FIRST, &plan), 0);
     plan.when = 1U << MS_WHEN_FIRST | 1U << MS_WHEN_ROUND;
-    cr_assert_eq(ms_unit_bits_of(all, &plan), MS_UNIT_FIRST | MS_UNIT_CLOSES_ROUND);
+    cr_assert_eq(ms_unit_bits_used(all, &plan), MS_UNIT_FIRST | MS_UNIT_CLOSES_ROUND);
 }
 
 /* A host's last launch is that of the last kernel, so that a computation that takes twice as long

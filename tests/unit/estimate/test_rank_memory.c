@@ -59,7 +59,7 @@ Test(rank_memory, actions_allocate_and_free) {
         {{.pass = MS_PASS_I, .mb = 1}, 1.5 * 13 + 40, 1.5 * 10 + 40},
         {{.pass = MS_PASS_W, .mb = 1}, 1.5 * 13 + 40, 0},
     };
-    ms_memory_model_enter(&model, 0);
+    ms_memory_model_set_rank(&model, 0);
     for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0]; i++) {
         ms_memory_model_start(&model, &STEPS[i].action);
         cr_assert_float_eq(ms_memory_model_weigh(&model).total_B, 900 + STEPS[i].while_B, 1e-9,
@@ -91,7 +91,7 @@ Test(rank_memory, stages_share_what_the_framework_holds) {
     cr_assert_eq(first.framework_B, 50.0);
     cr_assert_eq(last.framework_B, 57.0);
     cr_assert_eq(last.other_B, 57.0);
-    ms_memory_model_enter(&model, 1);
+    ms_memory_model_set_rank(&model, 1);
     cr_assert_float_eq(ms_memory_model_weigh(&model).total_B, 2 * 900.0 + 57, 1e-9);
     fixture_release(&f);
 }

@@ -164,12 +164,12 @@ Test(queue_sharing, messages_that_cross_the_same_nic_meet) {
             cr_assert_eq(ms_mesh_set_devices(&x.job.mesh, ALTERNATING, 8, &x.f.arena, &x.f.diag),
                          MS_OK);
         }
-        ms_plan_space space;
+        ms_layout_storage space;
         ms_comm_classes comm;
         ms_sharing sharing;
         ms_order order;
         ms_queue_sharing *found = NULL;
-        ms_plan_space_init(&space, &x.f.diag);
+        ms_layout_storage_init(&space, &x.f.diag);
         cr_assert_eq(ms_comm_classes_init(&comm, &x.job, &space.kept), MS_OK);
         cr_assert_eq(ms_sharing_init(&sharing, &comm, &space, &x.f.arena), MS_OK);
         cr_assert_eq(ms_order_make(&x.job.program, &x.f.arena, &x.f.arena, &x.f.diag, &order),
@@ -194,7 +194,7 @@ Test(queue_sharing, messages_that_cross_the_same_nic_meet) {
         }
         ms_sharing_release(&sharing);
         ms_comm_classes_release(&comm);
-        ms_plan_space_release(&space);
+        ms_layout_storage_release(&space);
         hand_job_release(&x);
     }
 }

@@ -232,7 +232,7 @@ Test(framework, choices_without_a_place_are_taken_back) {
     static const char *const NONE[] = {"data_parallel.zero=0"};
     cr_assert_not(c.spec.choices.all_reduces_gradients, "zero 2 keeps shards");
     read_again(&c, NONE, 1);
-    cr_assert_eq(c.spec.reduce, MS_SPEC_USUAL);
+    cr_assert_eq(c.spec.reduce, MS_SPEC_OPEN);
     cr_assert_not(c.spec.choices.has_gather_overlap);
     cr_assert_not(c.spec.choices.all_reduces_gradients);
     static const char *const ONE[] = {"data_parallel.zero=1"};

@@ -102,17 +102,17 @@ Test(step_end, without_plans_there_are_updates) {
 Test(step_end, all_ranks_meet_where_something_follows) {
     step_case c;
     begin(&c, 1);
-    cr_assert_not(ms_step_end_meets(&c.job));
+    cr_assert_not(ms_step_end_has_barrier(&c.job));
     c.optimizer_s[1] = 1e-9;
-    cr_assert(ms_step_end_meets(&c.job));
+    cr_assert(ms_step_end_has_barrier(&c.job));
     c.optimizer_s[1] = 0;
     c.job.spec.simulation.steps = 2;
-    cr_assert(ms_step_end_meets(&c.job));
+    cr_assert(ms_step_end_has_barrier(&c.job));
     c.job.spec.schedule.step_end = MS_STEP_END_POST_VALIDATION;
-    cr_assert_not(ms_step_end_meets(&c.job));
+    cr_assert_not(ms_step_end_has_barrier(&c.job));
     c.job.spec.schedule.step_end = MS_STEP_END_SYNCHRONOUS;
     c.job.mesh.ranks = 1;
-    cr_assert_not(ms_step_end_meets(&c.job), "alone");
+    cr_assert_not(ms_step_end_has_barrier(&c.job), "alone");
     end(&c);
 }
 

@@ -256,7 +256,8 @@ Test(schedule_program, passes_that_do_the_same_are_counted_together) {
     } CASES[] = {{MS_PASS_F, 5, 5}, {MS_PASS_I, 5, 5}, {MS_PASS_W, 4, 4}, {MS_PASS_B, 5, 4}};
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         const ms_action action = {.pass = (uint8_t)CASES[i].pass, .stage = 1};
-        cr_assert_eq(ms_action_runs_before(&action, RUNS, false), CASES[i].at_start, "case %zu", i);
-        cr_assert_eq(ms_action_runs_before(&action, RUNS, true), CASES[i].at_end, "case %zu", i);
+        cr_assert_eq(ms_action_count_earlier(&action, RUNS, false), CASES[i].at_start, "case %zu",
+                     i);
+        cr_assert_eq(ms_action_count_earlier(&action, RUNS, true), CASES[i].at_end, "case %zu", i);
     }
 }

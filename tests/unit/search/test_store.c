@@ -168,17 +168,17 @@ Test(store, rows_that_are_held_are_put_together) {
     place p;
     place_init(&p);
     ms_store *store = open_store(&p, &SHARED);
-    cr_assert_eq(ms_store_wait_s(store), 0, "none is held");
+    cr_assert_eq(ms_store_flush_delay_s(store), 0, "none is held");
     for (const char *key = "abc"; *key != '\0'; key++) {
         char words[2] = {*key, '\0'}; /* which end before the row is put */
         ms_store_row row = make_row(words);
         row.workload = words;
         row.settings = words;
-        cr_assert_eq(ms_store_hold(store, &row), MS_OK);
+        cr_assert_eq(ms_store_queue(store, &row), MS_OK);
     }
-    cr_assert_eq(ms_store_wait_s(store), 0, "the first need not wait");
+    cr_assert_eq(ms_store_flush_delay_s(store), 0, "the first need not wait");
     cr_assert_eq(count_rows(&p), (size_t)0);
-    cr_assert_eq(ms_store_settle(store), MS_OK);
+    cr_assert_eq(ms_store_flush(store), MS_OK);
     cr_assert_eq(count_rows(&p), (size_t)3);
     ms_store_row found;
     bool is_found = false;
@@ -186,10 +186,10 @@ Test(store, rows_that_are_held_are_put_together) {
     cr_assert(is_found);
     cr_assert_str_eq(found.workload, "b");
     cr_assert_str_eq(found.settings, "b");
-    cr_assert_eq(ms_store_settle(store), MS_OK);
+    cr_assert_eq(ms_store_flush(store), MS_OK);
     const ms_store_row last = make_row("d");
-    cr_assert_eq(ms_store_hold(store, &last), MS_OK);
-    cr_assert(ms_store_wait_s(store) >= 0 && ms_store_wait_s(store) <= 1);
+    cr_assert_eq(ms_store_queue(store, &last), MS_OK);
+    cr_assert(ms_store_flush_delay_s(store) >= 0 && ms_store_flush_delay_s(store) <= 1);
     ms_store_close(store); /* which does not put it */
     cr_assert_eq(count_rows(&p), (size_t)3);
     place_release(&p);

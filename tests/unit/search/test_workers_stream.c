@@ -103,7 +103,7 @@ Test(workers_stream, an_interrupt_ends_the_children_and_not_the_caller) {
     setup(&f, &p);
     ms_interrupt_install();
     cr_assert_eq(stream(&f, &p, 2), MS_E_INTERRUPTED);
-    cr_assert_eq(ms_interrupt_noted(), SIGTERM);
+    cr_assert_eq(ms_interrupt_pending_signal(), SIGTERM);
     cr_assert_lt(p.ended, (size_t)5, "%s", p.log);
     cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "no child is left");
     job_fixture_release(&f);

@@ -1,12 +1,12 @@
 /* Rings through a group of chips that lies along whole dimensions of a torus (ms_platform_rings),
  * such that no two rings use the same link.
  *
- * The members' different coordinates along each dimension are numbered as places 0..n-1. Where they
- * are evenly spaced all round, neighbouring places (also the last and the first) are equally many
- * hops apart, so the group is a torus of its own. In a torus of m x n, where m is a multiple of n,
- * the sequence (i, (j - i) mod n) for i = 0..m-1 and j = 0..n-1 is a cycle of single steps; the
- * edges that it does not use often are one cycle as well. Three dimensions are treated as two: a
- * cycle through the first two is one dimension of m places. */
+ * The members' different coordinates along each dimension are numbered as positions 0..n-1. Where
+ * they are evenly spaced all round, neighbouring positions (also the last and the first) are
+ * equally many hops apart, so the group is a torus of its own. In a torus of m x n, where m is a
+ * multiple of n, the sequence (i, (j - i) mod n) for i = 0..m-1 and j = 0..n-1 is a cycle of single
+ * steps; the edges that it does not use often are one cycle as well. Three dimensions are treated
+ * as two: a cycle through the first two is one dimension of m positions. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,14 +16,15 @@
 typedef struct torus_box {
     const ms_torus *torus;
     int pod;
-    int *places[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] the different coordinates, ascending */
+    int *
+        coordinates[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] the different coordinates, ascending */
     int counts[MS_TORUS_DIMENSIONS_MAX];
     int members;
 } torus_box;
 
-/* A cycle through all places 0..count-1 of a torus. */
+/* A cycle through all positions 0..count-1 of a torus. */
 typedef struct cycle {
-    int *order; /* [count] places in the order of the cycle; NULL: there is no cycle */
+    int *order; /* [count] positions in the order of the cycle; NULL: there is no cycle */
     int count;
 } cycle;
 
@@ -52,13 +53,13 @@ static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, to
             all[count++] = all[i];
         }
     }
-    box->places[dimension] = all;
+    box->coordinates[dimension] = all;
     box->counts[dimension] = count;
     return MS_OK;
 }
 
-/* Whether the places of a dimension are evenly spaced all round it and at least three, as two would
- * have one edge only; or whether there is a single one. */
+/* Whether the positions of a dimension are evenly spaced all round it and at least three, as two
+ * would have one edge only; or whether there is a single one. */
 static bool is_round(const torus_box *box, int dimension) {
     int size = box->torus->shape[dimension];
     int count = box->counts[dimension];
@@ -66,7 +67,7 @@ static bool is_round(const torus_box *box, int dimension) {
         return true;
     }
     for (int i = 1; i < count; i++) {
-        if ((box->places[dimension][i] - box->places[dimension][i - 1]) * count != size) {
+        if ((box->coordinates[dimension][i] - box->coordinates[dimension][i - 1]) * count != size) {
             return false;
         }
     }
@@ -75,7 +76,7 @@ static bool is_round(const torus_box *box, int dimension) {
 
 /* Whether the group is a box: all members are in one pod, and they are all combinations of their
  * coordinates. Members do not repeat, so it suffices that the counts multiply to their number. box:
- * places and counts are set here. */
+ * positions and counts are set here. */
 static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
@@ -95,8 +96,8 @@ static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool
     return MS_OK;
 }
 
-/* The cycle (i, (j - i) mod n) through a torus of m x n, as places i * n + j; m is a multiple of n,
- * which closes it.  order: [m * n]. */
+/* The cycle (i, (j - i) mod n) through a torus of m x n, as positions i * n + j; m is a multiple of
+ * n, which closes it.  order: [m * n]. */
 static void diagonal_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
@@ -115,10 +116,11 @@ static void row_cycle(int m, int n, int *order) {
     }
 }
 
-/* The place next to a place in a torus of m x n.  way: 0 to 3 for i + 1, i - 1, j + 1, j - 1. */
-static int neighbour_of(int m, int n, int place, int way) {
-    int i = place / n;
-    int j = place % n;
+/* The position next to a position in a torus of m x n.  way: 0 to 3 for i + 1, i - 1, j + 1, j - 1.
+ */
+static int neighbour_of(int m, int n, int position, int way) {
+    int i = position / n;
+    int j = position % n;
     if (way < 2) {
         i = (i + (way == 0 ? 1 : m - 1)) % m;
     } else {
@@ -127,9 +129,9 @@ static int neighbour_of(int m, int n, int place, int way) {
     return i * n + j;
 }
 
-/* The edges that a cycle does not use, as a second cycle: each place has two of them, and the walk
- * leaves it by the one by which it did not come.  out->order: NULL where these edges are several
- * shorter cycles. */
+/* The edges that a cycle does not use, as a second cycle: each position has two of them, and the
+ * walk leaves it by the one by which it did not come.  out->order: NULL where these edges are
+ * several shorter cycles. */
 static ms_status complement(int m, int n, const cycle *used, ms_arena *arena, cycle *out) {
     int count = m * n;
     int(*used_neighbours)[2] =
@@ -142,24 +144,24 @@ static ms_status complement(int m, int n, const cycle *used, ms_arena *arena, cy
         used_neighbours[used->order[i]][0] = used->order[(i + 1) % count];
         used_neighbours[used->order[i]][1] = used->order[(i + count - 1) % count];
     }
-    int place = 0;
+    int position = 0;
     int before = -1;
     int visited = 0;
     do {
         int next = -1;
         for (int way = 0; way < 4; way++) {
-            int to = neighbour_of(m, n, place, way);
-            if (to != used_neighbours[place][0] && to != used_neighbours[place][1] &&
+            int to = neighbour_of(m, n, position, way);
+            if (to != used_neighbours[position][0] && to != used_neighbours[position][1] &&
                 to != before) {
                 next = to;
                 break;
             }
         }
-        order[visited++] = place;
-        before = place;
-        place = next;
-    } while (place > 0 && visited < count);
-    *out = (cycle){.order = place == 0 && visited == count ? order : NULL, .count = count};
+        order[visited++] = position;
+        before = position;
+        position = next;
+    } while (position > 0 && visited < count);
+    *out = (cycle){.order = position == 0 && visited == count ? order : NULL, .count = count};
     return MS_OK;
 }
 
@@ -186,21 +188,21 @@ static ms_status cycles_of(int m, int n, ms_arena *arena, cycle out[2]) {
 }
 
 /* Find the cycles of cycles_of, with rows and columns exchanged where that gives more cycles. The
- * places in `out` are those of m x n in either case. */
+ * positions in `out` are those of m x n in either case. */
 static ms_status best_cycles(int m, int n, ms_arena *arena, cycle out[2], bool *is_swapped_out) {
     bool is_swapped = m % n != 0 && (n % m == 0 || m % 2 != 0);
     *is_swapped_out = is_swapped;
     ms_status status = is_swapped ? cycles_of(n, m, arena, out) : cycles_of(m, n, arena, out);
     for (int c = 0; c < 2 && is_swapped && status == MS_OK; c++) {
         for (int i = 0; i < m * n && out[c].order != NULL; i++) {
-            int place = out[c].order[i];
-            out[c].order[i] = place % m * n + place / m;
+            int position = out[c].order[i];
+            out[c].order[i] = position % m * n + position / m;
         }
     }
     return status;
 }
 
-/* Find cycles through the whole box, as places that count z fastest and x slowest: cycles of the
+/* Find cycles through the whole box, as positions that count z fastest and x slowest: cycles of the
  * torus whose rows are the cycle through the first two dimensions, and whose columns are the
  * third. */
 static ms_status box_cycles(const torus_box *box, ms_arena *arena, cycle out[2]) {
@@ -217,19 +219,19 @@ static ms_status box_cycles(const torus_box *box, ms_arena *arena, cycle out[2])
     status = best_cycles(rows, columns, arena, out, &is_swapped);
     for (int c = 0; c < 2 && status == MS_OK; c++) {
         for (int i = 0; i < rows * columns && out[c].order != NULL; i++) {
-            int place = out[c].order[i];
-            out[c].order[i] = plane[0].order[place / columns] * columns + place % columns;
+            int position = out[c].order[i];
+            out[c].order[i] = plane[0].order[position / columns] * columns + position % columns;
         }
     }
     return status;
 }
 
-/* The GPU at a place of the box. */
-static int gpu_at(const torus_box *box, int place) {
+/* The GPU at a position of the box. */
+static int gpu_at(const torus_box *box, int position) {
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     for (int d = MS_TORUS_DIMENSIONS_MAX - 1; d >= 0; d--) {
-        coordinates[d] = box->places[d][place % box->counts[d]];
-        place /= box->counts[d];
+        coordinates[d] = box->coordinates[d][position % box->counts[d]];
+        position /= box->counts[d];
     }
     return ms_torus_chip(box->torus, box->pod, coordinates);
 }

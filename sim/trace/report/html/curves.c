@@ -139,7 +139,7 @@ static void put_axis(const sending *s, int axis, double gpus, ms_buffer *json) {
     if (is_used) {
         ms_column_write(ms_axis_name((ms_axis)axis), &column, json);
     }
-    ms_buffer_end_part(&column, json);
+    ms_buffer_release_part(&column, json);
 }
 
 ms_status ms_page_put_sent(const ms_page *page) {

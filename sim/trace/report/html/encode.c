@@ -36,5 +36,5 @@ void ms_column_write(const char *name, ms_buffer *column, ms_buffer *json) {
     ms_buffer_printf(json, "%s\"%s\":\"", is_first ? "" : ",", name);
     ms_base64_write(ms_buffer_text(column), column->length, json);
     ms_buffer_puts(json, "\"");
-    ms_buffer_end_part(column, json);
+    ms_buffer_release_part(column, json);
 }

@@ -118,7 +118,7 @@ static void add_passes(collecting_items *state) {
 }
 
 /* The code of a piece of idle time. */
-static uint8_t code_of_idle(const collecting_items *state, const ms_idle_piece *idle) {
+static uint8_t code_of_idle(const collecting_items *state, const ms_idle_span *idle) {
     return (uint8_t)(MS_PAGE_IDLE + (idle->cause == MS_IDLE_UNKNOWN
                                          ? (int)MS_TIME_COUNT
                                          : (int)ms_idle_category(&state->phases, idle)));
@@ -127,7 +127,7 @@ static uint8_t code_of_idle(const collecting_items *state, const ms_idle_piece *
 /* Append the items of idle time, with has_parts also of that inside passes. */
 static void add_idle(collecting_items *state) {
     for (size_t i = 0; i < state->idle.count; i++) {
-        const ms_idle_piece *idle = &MS_AT(&state->idle, ms_idle_piece, i);
+        const ms_idle_span *idle = &MS_AT(&state->idle, ms_idle_span, i);
         int32_t row = state->page->rows.row_of[idle->row];
         if (row < 0 || (idle->is_part && !state->has_parts)) {
             continue;
@@ -146,7 +146,7 @@ static void add_idle(collecting_items *state) {
 }
 
 /* Comparison for qsort: items by row, then start; items that contain others before these. */
-static int by_place(const void *left, const void *right) {
+static int by_position(const void *left, const void *right) {
     const page_item *a = left;
     const page_item *b = right;
     if (a->row != b->row) {
@@ -164,7 +164,7 @@ static int by_place(const void *left, const void *right) {
 static void add_waited(collecting_items *state) {
     size_t at = 0;
     for (size_t i = 0; i < state->idle.count && state->items.count > 0; i++) {
-        const ms_idle_piece *idle = &MS_AT(&state->idle, ms_idle_piece, i);
+        const ms_idle_span *idle = &MS_AT(&state->idle, ms_idle_span, i);
         const page_item key = {.start_ps = idle->start_ps,
                                .end_ps = idle->end_ps,
                                .row = state->page->rows.row_of[idle->row],
@@ -175,7 +175,7 @@ static void add_waited(collecting_items *state) {
         size_t low = 0;
         for (size_t high = state->items.count; low < high;) {
             size_t middle = low + (high - low) / 2;
-            if (by_place(&MS_AT(&state->items, page_item, middle), &key) <= 0) {
+            if (by_position(&MS_AT(&state->items, page_item, middle), &key) <= 0) {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -203,7 +203,7 @@ static void count_items(const collecting_items *state, size_t *all_out, size_t *
         *whole_out += is_shown && !box->is_part;
     }
     for (size_t i = 0; i < state->idle.count; i++) {
-        const ms_idle_piece *idle = &MS_AT(&state->idle, ms_idle_piece, i);
+        const ms_idle_span *idle = &MS_AT(&state->idle, ms_idle_span, i);
         *all_out += row_of[idle->row] >= 0;
         *whole_out += row_of[idle->row] >= 0 && !idle->is_part;
     }
@@ -328,7 +328,7 @@ static ms_status collect(collecting_items *state) {
         status = state->items.failed ? MS_E_NOMEM : MS_OK;
     }
     if (status == MS_OK && state->items.count > 0) {
-        qsort(state->items.data, state->items.count, state->items.item_B, by_place);
+        qsort(state->items.data, state->items.count, state->items.item_B, by_position);
         add_waited(state);
     }
     return status;
@@ -338,7 +338,7 @@ ms_status ms_page_put_items(ms_page *page) {
     collecting_items state = {.page = page};
     ms_vector_init(&state.boxes, sizeof(ms_gantt_box));
     ms_vector_init(&state.pairs, sizeof(ms_pass_pair));
-    ms_vector_init(&state.idle, sizeof(ms_idle_piece));
+    ms_vector_init(&state.idle, sizeof(ms_idle_span));
     ms_vector_init(&state.items, sizeof(page_item));
     ms_status status = collect(&state);
     if (status == MS_OK) {

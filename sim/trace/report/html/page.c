@@ -88,12 +88,12 @@ static void put_path(const ms_page *page) {
     ms_buffer start = {0};
     ms_buffer length = {0};
     int64_t before_ps = 0;
-    for (size_t i = slack->piece_count; i-- > 0;) {
-        const ms_path_piece *piece = &slack->pieces[i];
-        ms_varint_put(&pp, (uint64_t)page->trace->ranks[piece->rank_index].pp);
-        ms_varint_put_signed(&start, piece->start_ps - before_ps);
-        ms_varint_put(&length, (uint64_t)(piece->end_ps - piece->start_ps));
-        before_ps = piece->end_ps;
+    for (size_t i = slack->span_count; i-- > 0;) {
+        const ms_path_span *span = &slack->spans[i];
+        ms_varint_put(&pp, (uint64_t)page->trace->ranks[span->rank_index].pp);
+        ms_varint_put_signed(&start, span->start_ps - before_ps);
+        ms_varint_put(&length, (uint64_t)(span->end_ps - span->start_ps));
+        before_ps = span->end_ps;
     }
     ms_buffer_puts(page->json, ",\"path\":{");
     ms_column_write("pp", &pp, page->json);

@@ -1,4 +1,4 @@
-/* The pieces of HTML pages: the template, columns of numbers, slack of events, and the timeline of
+/* The spans of HTML pages: the template, columns of numbers, slack of events, and the timeline of
  * a trace. A page holds its data as JSON; see page.md. */
 #ifndef MS_REPORT_HTML_PAGE_H
 #define MS_REPORT_HTML_PAGE_H
@@ -54,17 +54,17 @@ void ms_column_write(const char *name, ms_buffer *column, ms_buffer *json);
 /* ---- slack ---- */
 
 /* A part of the critical path on one rank. */
-typedef struct ms_path_piece {
+typedef struct ms_path_span {
     int64_t start_ps, end_ps;
     int32_t rank_index;
-} ms_path_piece;
+} ms_path_span;
 
 /* Slack of all events, and the critical path. */
 typedef struct ms_slack {
-    const int64_t *slack_ps; /* [events] by how much the event could end later without a later end
-                                of the run, at most */
-    const ms_path_piece *pieces; /* [piece_count] from the end of the run to its start */
-    size_t piece_count;
+    const int64_t *slack_ps;   /* [events] by how much the event could end later without a later end
+                                  of the run, at most */
+    const ms_path_span *spans; /* [span_count] from the end of the run to its start */
+    size_t span_count;
 } ms_slack;
 
 /* Find the critical path and the slack of every event. Events that follow an event are the next
@@ -86,7 +86,7 @@ typedef struct ms_page {
     ms_buffer *json; /* the page's data so far */
 } ms_page;
 
-/* Maximum number of items of a page: passes and pieces of idle time, without those inside passes.
+/* Maximum number of items of a page: passes and spans of idle time, without those inside passes.
  * Where there are more, every second row is left out until they fit. */
 enum { MS_PAGE_ITEMS_MAX = 400000 };
 /* Maximum number of all items, up to which those inside passes are in the page, too. */

@@ -77,12 +77,12 @@ static bool index_members(sweep *state, ms_arena *scratch) {
 }
 
 /* An array of `count` times NONE; NULL when memory runs out. */
-static int32_t *new_places(ms_arena *scratch, size_t count) {
-    int32_t *places = MS_NEW(scratch, int32_t, count);
-    if (places != NULL) {
-        memset(places, 0xFF, count * sizeof *places);
+static int32_t *new_indices(ms_arena *scratch, size_t count) {
+    int32_t *indices = MS_NEW(scratch, int32_t, count);
+    if (indices != NULL) {
+        memset(indices, 0xFF, count * sizeof *indices);
     }
-    return places;
+    return indices;
 }
 
 /* Allocate all arrays and sort the events.  Returns false when memory runs out. */
@@ -95,9 +95,9 @@ static bool prepare_sweep(sweep *state, ms_arena *scratch) {
         state->mbs = 0;
     }
     size_t pairs = (size_t)state->mbs * (size_t)trace->rank_count;
-    state->next = new_places(scratch, (size_t)trace->stream_count);
-    state->pass = new_places(scratch, pairs);
-    state->message = new_places(scratch, pairs);
+    state->next = new_indices(scratch, (size_t)trace->stream_count);
+    state->pass = new_indices(scratch, pairs);
+    state->message = new_indices(scratch, pairs);
     return state->next != NULL && state->pass != NULL && state->message != NULL &&
            put_in_order(state, scratch) && index_members(state, scratch);
 }
@@ -178,7 +178,7 @@ static int32_t last_event(const ms_trace *trace) {
 
 /* Find the critical path: back along causes from the event that ends last. Successive events of one
  * rank are one part. Events on the path have no slack. */
-static void find_path(sweep *state, ms_vector *pieces) {
+static void find_path(sweep *state, ms_vector *spans) {
     const ms_trace_event *events = state->trace->events;
     int64_t to_ps = state->trace->step_ps;
     int32_t at = last_event(state->trace);
@@ -187,16 +187,16 @@ static void find_path(sweep *state, ms_vector *pieces) {
          left--, at = events[at].cause) {
         int64_t from_ps = events[at].start_ps < to_ps ? events[at].start_ps : to_ps;
         int32_t rank = state->trace->streams[events[at].stream].rank_index;
-        ms_path_piece *piece =
-            pieces->count > 0 ? &MS_AT(pieces, ms_path_piece, pieces->count - 1) : NULL;
-        if (piece == NULL || piece->rank_index != rank) {
-            piece = ms_vector_next(pieces);
-            if (piece == NULL) {
+        ms_path_span *span =
+            spans->count > 0 ? &MS_AT(spans, ms_path_span, spans->count - 1) : NULL;
+        if (span == NULL || span->rank_index != rank) {
+            span = ms_vector_next(spans);
+            if (span == NULL) {
                 return;
             }
-            *piece = (ms_path_piece){to_ps, to_ps, rank};
+            *span = (ms_path_span){to_ps, to_ps, rank};
         }
-        piece->start_ps = from_ps;
+        span->start_ps = from_ps;
         state->slack_ps[at] = 0;
         to_ps = from_ps;
     }
@@ -204,19 +204,19 @@ static void find_path(sweep *state, ms_vector *pieces) {
 
 ms_status ms_slack_find(const ms_trace *trace, ms_arena *arena, ms_slack *slack_out) {
     ms_arena scratch;
-    ms_vector pieces = {.item_B = sizeof(ms_path_piece)};
+    ms_vector spans = {.item_B = sizeof(ms_path_span)};
     ms_arena_init(&scratch);
     sweep state = {.trace = trace, .slack_ps = MS_NEW(arena, int64_t, trace->event_count)};
     ms_status status = MS_E_NOMEM;
     if (state.slack_ps != NULL && prepare_sweep(&state, &scratch)) {
         find_slack(&state);
-        find_path(&state, &pieces);
+        find_path(&state, &spans);
         slack_out->slack_ps = state.slack_ps;
-        slack_out->piece_count = pieces.count;
-        slack_out->pieces = ms_vector_keep(&pieces, arena);
-        status = slack_out->pieces == NULL ? MS_E_NOMEM : MS_OK;
+        slack_out->span_count = spans.count;
+        slack_out->spans = ms_vector_keep(&spans, arena);
+        status = slack_out->spans == NULL ? MS_E_NOMEM : MS_OK;
     }
-    ms_vector_release(&pieces);
+    ms_vector_release(&spans);
     ms_arena_release(&scratch);
     return status;
 }

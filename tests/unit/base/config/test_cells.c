@@ -17,9 +17,9 @@ static void expect(const char *text, const char *wanted) {
     char got[TEXT_MAX] = "";
     ms_span body = ms_cells_body(text, strlen(text));
     ms_span line;
-    while (ms_cells_take_line(&body, &line)) {
+    while (ms_cells_next_line(&body, &line)) {
         ms_cell cell;
-        while (ms_cells_take(&line, &cell)) {
+        while (ms_cells_next(&line, &cell)) {
             append(got, cell.fault != NULL ? "!" : "[", cell.text);
             append(got, "]", (ms_span){"", ""});
         }
@@ -62,12 +62,12 @@ Test(cells, a_text_ends_where_its_length_says) {
     ms_span body = ms_cells_body("a, \"b\"", 3);
     ms_span line;
     ms_cell cell;
-    cr_assert(ms_cells_take_line(&body, &line));
-    cr_assert(ms_cells_take(&line, &cell));
-    cr_assert(ms_cells_take(&line, &cell));
+    cr_assert(ms_cells_next_line(&body, &line));
+    cr_assert(ms_cells_next(&line, &cell));
+    cr_assert(ms_cells_next(&line, &cell));
     cr_assert_null(cell.fault, "%s", cell.fault);
     cr_assert_eq(cell.text.from, cell.text.to);
-    cr_assert_not(ms_cells_take(&line, &cell));
+    cr_assert_not(ms_cells_next(&line, &cell));
 }
 
 Test(cells, places_hold_the_quotes) {
@@ -75,9 +75,9 @@ Test(cells, places_hold_the_quotes) {
     ms_span body = ms_cells_body(TEXT, strlen(TEXT));
     ms_span line;
     ms_cell cell;
-    cr_assert(ms_cells_take_line(&body, &line));
-    cr_assert(ms_cells_take(&line, &cell));
-    cr_assert(ms_cells_take(&line, &cell));
-    cr_assert_eq(cell.place.from - TEXT, 3);
-    cr_assert_eq(cell.place.to - cell.place.from, 3);
+    cr_assert(ms_cells_next_line(&body, &line));
+    cr_assert(ms_cells_next(&line, &cell));
+    cr_assert(ms_cells_next(&line, &cell));
+    cr_assert_eq(cell.span.from - TEXT, 3);
+    cr_assert_eq(cell.span.to - cell.span.from, 3);
 }

@@ -27,7 +27,7 @@ static const good_set GOOD[] = {
     {"name=a=b", "name", "a=b\n"},
     {"name= spaced ", "name", "spaced\n"},
     {"name='a.b'", "name", "\"a.b\"\n"},
-    {"mesh.tp=null", "mesh", "tp: null\npp: 4\n"}, /* until ms_config_take_out */
+    {"mesh.tp=null", "mesh", "tp: null\npp: 4\n"}, /* until ms_config_remove_nulls */
     {"mesh.pp=~", "mesh", "tp: 2\npp: ~\n"},
     {"order[1]=null", "order", "[pp, null]\n"}, /* an entry stays */
     {"mesh.cp=null", "mesh", "tp: 2\npp: 4\ncp: null\n"},
@@ -71,7 +71,7 @@ Test(set, null_takes_known_keys_out) {
     sink_init(&s);
     ms_node *root = NULL;
     cr_assert_eq(sink_parse(&s, TEXT, &root), MS_OK, "%s", sink_text(&s));
-    ms_config_take_out(root, FIELDS);
+    ms_config_remove_nulls(root, FIELDS);
     ms_buffer text;
     ms_buffer_init(&text);
     ms_node_write(root, &text);

@@ -83,7 +83,7 @@ Test(maxmin, a_flow_joins) {
     e.start_s = 2.0;
     e.late_payload = 3.0;
     start(&e, 10.0, &link, 1, 0);
-    ms_maxmin_wake(&e.run, 2.0, 9);
+    ms_maxmin_wake_at(&e.run, 2.0, 9);
     cr_assert_eq(ms_maxmin_run(&e.run), MS_OK);
     cr_assert_float_eq(e.end_s[9], 5.0, 1e-12);
     cr_assert_float_eq(e.end_s[0], 6.5, 1e-12);
@@ -326,7 +326,7 @@ Test(maxmin, flows_without_room_are_handed_over) {
     cr_assert_eq(ms_maxmin_init(&t.run, &setup, &arena), MS_OK);
     cr_assert_eq(ms_maxmin_flow(&t.run, 10.0, &NUMBERS[0], 1, 0), MS_OK);
     cr_assert_eq(ms_maxmin_flow(&t.run, 3.0, &NUMBERS[1], 1, 2), MS_OK);
-    ms_maxmin_wake(&t.run, 2.0, 1);
+    ms_maxmin_wake_at(&t.run, 2.0, 1);
     cr_assert_eq(ms_maxmin_run(&t.run), MS_OK);
     cr_assert_eq(t.calls, 1);
     cr_assert_eq(t.flows, 2);

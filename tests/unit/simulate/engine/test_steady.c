@@ -234,12 +234,12 @@ Test(steady, works_inside_pieces_count_for_the_share_of_their_ranks) {
     case_init(&dag, 1);
     ms_dag_add_rank(&dag, 1, 3, 0); /* of four ranks, the piece's operation stands for one */
     int32_t compute = case_compute_work(&dag, 3.0);
-    int32_t piece = ms_dag_add_piece(&dag);
+    int32_t piece = ms_dag_add_fused_pass(&dag);
     for (int i = 0; i < 2; i++) {
         ms_dag_add_part(&dag, &(ms_dag_part){.work = compute, .communicator = -1});
     }
     int32_t whole =
-        ms_dag_add_work(&dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .piece = piece + 1});
+        ms_dag_add_work(&dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .fused = piece + 1});
     case_op(&dag, whole, 0, -1);
     ms_diag diag;
     ms_diag_init_stderr(&diag);

@@ -58,7 +58,7 @@ static void add_part(ms_dag *dag, int32_t work, ms_axis axis, bool is_async) {
 static const ms_dag_work *run(ms_dag *dag, int32_t piece) {
     char message[1000];
     int32_t work =
-        ms_dag_add_work(dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .piece = piece + 1});
+        ms_dag_add_work(dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .fused = piece + 1});
     ms_dag_add_op(dag, &(ms_dag_op){.work = work, .mb = -1});
     ms_dag_add_member(dag, 0);
     cr_assert_eq(finish(dag, message), MS_OK, "%s", message);
@@ -74,13 +74,13 @@ Test(pieces, a_chain_takes_the_sum_of_its_parts) {
     begin(&dag, 1.0);
     int32_t compute = add_computation(&dag, 3.0);
     int32_t reduce = add_collective(&dag, 1.0, 7.0);
-    int32_t piece = ms_dag_add_piece(&dag);
+    int32_t piece = ms_dag_add_fused_pass(&dag);
     for (int layer = 0; layer < 4; layer++) {
         add_part(&dag, compute, MS_AXIS_NONE, false);
         add_part(&dag, reduce, MS_AXIS_TP, false);
     }
     const ms_dag_work *work = run(&dag, piece);
-    const ms_dag_piece *p = ms_dag_piece_of(&dag, work);
+    const ms_fused_pass *p = ms_fused_pass_of(&dag, work);
     near(work->time_s, 4.0 * (3.0 + 2.0));
     near(work->flop, 120.0);
     near(work->bytes, 12.0);
@@ -98,10 +98,10 @@ Test(pieces, a_chain_takes_the_sum_of_its_parts) {
 Test(pieces, alone_collectives_meet_nothing) {
     ms_dag dag;
     begin(&dag, 1.0);
-    dag.network.pieces.is_alone = true;
+    dag.network.fused.is_alone = true;
     int32_t compute = add_computation(&dag, 3.0);
     int32_t reduce = add_collective(&dag, 1.0, 7.0);
-    int32_t piece = ms_dag_add_piece(&dag);
+    int32_t piece = ms_dag_add_fused_pass(&dag);
     add_part(&dag, compute, MS_AXIS_NONE, false);
     add_part(&dag, reduce, MS_AXIS_TP, false);
     near(run(&dag, piece)->time_s, 3.0 + 1.0);
@@ -113,7 +113,7 @@ static void build_overlap(ms_dag *dag, double slowdown) {
     begin(dag, slowdown);
     int32_t compute = add_computation(dag, 3.0);
     int32_t gather = add_collective(dag, 2.0, 1.0);
-    ms_dag_add_piece(dag);
+    ms_dag_add_fused_pass(dag);
     add_part(dag, compute, MS_AXIS_NONE, false);
     add_part(dag, gather, MS_AXIS_CP, true);
     add_part(dag, compute, MS_AXIS_NONE, false);
@@ -125,14 +125,14 @@ Test(pieces, what_runs_beside_computing_is_hidden) {
     ms_dag dag;
     build_overlap(&dag, 1.0);
     const ms_dag_work *work = run(&dag, 0);
-    const ms_dag_piece_axis *cp = &ms_dag_piece_of(&dag, work)->axes[MS_AXIS_CP];
+    const ms_fused_pass_axis *cp = &ms_fused_pass_of(&dag, work)->axes[MS_AXIS_CP];
     near(work->time_s, 3.0 + 4.0 + 3.0);
     near(cp->busy_s, 4.0);
     near(cp->overlapped_s, 3.0);
     near(cp->exposed_s, 1.0);
     near(cp->waited_s, 1.0);
     near(cp->critical_s, 4.0); /* the chain runs through the gather, not the computing beside it */
-    near(ms_dag_piece_of(&dag, work)->slowed_s, 0.0);
+    near(ms_fused_pass_of(&dag, work)->slowed_s, 0.0);
     ms_dag_release(&dag);
 }
 
@@ -140,7 +140,7 @@ Test(pieces, communication_slows_down_what_is_computed_beside_it) {
     ms_dag dag;
     build_overlap(&dag, 2.0);
     const ms_dag_work *work = run(&dag, 0);
-    const ms_dag_piece *p = ms_dag_piece_of(&dag, work);
+    const ms_fused_pass *p = ms_fused_pass_of(&dag, work);
     /* of 3 s two are done while the gather runs for 4 s, and one after it */
     near(work->time_s, 3.0 + 4.0 + 1.0 + 3.0);
     near(p->compute_s, 11.0);
@@ -155,13 +155,13 @@ Test(pieces, hosts_end_when_they_have_launched_and_what_follows_has_run) {
     begin(&dag, 1.0);
     int32_t compute = add_computation(&dag, 0.125);
     int32_t reduce = add_collective(&dag, 1.0, 7.0);
-    int32_t piece = ms_dag_add_piece(&dag);
+    int32_t piece = ms_dag_add_fused_pass(&dag);
     add_part(&dag, compute, MS_AXIS_NONE, false);
     add_part(&dag, compute, MS_AXIS_NONE, false);
     add_part(&dag, reduce, MS_AXIS_TP, false);
     const ms_dag_work *work = run(&dag, piece);
     near(work->host_s, 0.5); /* the collective's launch takes no time here */
-    near(ms_dag_piece_of(&dag, work)->host_s, 2.0);
+    near(ms_fused_pass_of(&dag, work)->host_s, 2.0);
     near(work->time_s, 2.25);
     ms_dag_release(&dag);
 }
@@ -172,7 +172,7 @@ Test(pieces, broken_ones_are_refused) {
         char message[1000];
         begin(&dag, 1.0);
         int32_t compute = add_computation(&dag, 3.0);
-        ms_dag_add_piece(&dag);
+        ms_dag_add_fused_pass(&dag);
         add_part(&dag, fault == 0 ? 9 : compute, fault == 1 ? MS_AXIS_TP : MS_AXIS_NONE, false);
         if (fault == 2) {
             ms_dag_add_part_wait(&dag, 0); /* itself */
@@ -186,7 +186,7 @@ Test(pieces, broken_ones_are_refused) {
     ms_dag dag;
     char message[1000];
     begin(&dag, 1.0);
-    int32_t work = ms_dag_add_work(&dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .piece = 1});
+    int32_t work = ms_dag_add_work(&dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .fused = 1});
     ms_dag_add_op(&dag, &(ms_dag_op){.work = work, .mb = -1});
     ms_dag_add_member(&dag, 0);
     cr_assert_eq(finish(&dag, message), MS_E_BUG);

@@ -15,7 +15,7 @@ static void init(lower_fixture *x, lower_degrees of, const char *list, int mbs) 
 
 static void expect_time(const lower_fixture *x, int32_t op, double time_s) {
     const ms_dag_work *work = &x->dag.works[x->dag.ops[op].work];
-    cr_assert_gt(work->piece, 0, "operation %d is no piece", op);
+    cr_assert_gt(work->fused, 0, "operation %d is no piece", op);
     double found_s = ms_dag_work_time_s(&x->dag, work, false, NULL);
     cr_assert_float_eq(found_s, time_s, 1e-12, "operation %d: %.9g, not %.9g", op, found_s, time_s);
 }
@@ -149,7 +149,7 @@ Test(lower_pieces, some_passes_are_lowered_by_layers) {
                      "4 forward s0 m1: 0 after 2\n"
                      "5 backward s0 m1: 0\n");
     expect_time(&x, 0, 2e-3 + REDUCE_S);
-    cr_assert_eq(x.dag.works[x.dag.ops[5].work].piece, 0);
+    cr_assert_eq(x.dag.works[x.dag.ops[5].work].fused, 0);
     ms_dag_release(&x.dag);
     x.job.run.operation_axes = MS_AXIS_BIT(MS_AXIS_TP);
     lower_expect(&x, "0 forward s0 m0: 0\n"

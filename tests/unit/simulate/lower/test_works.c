@@ -32,7 +32,7 @@ Test(lower_works, are_found_by_their_keys) {
         key.kind = MS_COLL_ALL_GATHER;
         cr_assert_eq(ms_works_find(&works, &key), -1, "%d", i);
         key = key_of(i);
-        key.domain = MS_DOMAIN_PIECES;
+        key.domain = MS_DOMAIN_FUSED_PASSES;
         cr_assert_eq(ms_works_find(&works, &key), -1, "%d", i);
     }
     cr_assert_not(ms_works_failed(&works));

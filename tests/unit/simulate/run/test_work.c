@@ -135,7 +135,7 @@ Test(work, pieces_share_arrays_over_links) {
     cr_assert_eq(ms_job_lower(&f.job, &f.diag, &f.result.dag, &f.result.fold), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
     link_count = 0;
-    cr_assert_geq(f.result.dag.network.pieces.count, 64);
+    cr_assert_geq(f.result.dag.network.fused.count, 64);
     cr_assert(done.arrays > 0 && done.arrays < 32, "%lld", (long long)done.arrays);
     job_fixture_release(&f);
 }

@@ -171,10 +171,10 @@ Test(page, slack_of_a_pipeline_by_hand) {
     int64_t backward_ps = slack.slack_ps[find_event(&trace, 0, MS_OP_BACKWARD, 2)];
     cr_assert(llabs(forward_ps - 2000000000) <= 4, "%" PRId64, forward_ps);
     cr_assert(llabs(backward_ps - 1000000000) <= 4, "%" PRId64, backward_ps);
-    ms_path_piece before = {.start_ps = trace.step_ps};
-    for (size_t i = 0; i < slack.piece_count; i++) {
-        cr_assert_eq(slack.pieces[i].end_ps, before.start_ps);
-        before = slack.pieces[i];
+    ms_path_span before = {.start_ps = trace.step_ps};
+    for (size_t i = 0; i < slack.span_count; i++) {
+        cr_assert_eq(slack.spans[i].end_ps, before.start_ps);
+        before = slack.spans[i];
     }
     cr_assert_eq(before.start_ps, 0);
     cr_assert_eq(trace.ranks[before.rank_index].pp, 0);

@@ -1,7 +1,7 @@
-/* Adds the communications inside pieces to the account of the links, and counts how often each work
- * is carried out. A piece (sim/simulate/lower/pieces.md) is one operation that contains
- * collectives; these were not simulated as transfers, so account.c has no records of them. Their
- * loads are those of the works that the piece consists of. */
+/* Adds the communications inside fused passes to the account of the links, and counts how often
+ * each work is carried out. A fused pass (sim/simulate/lower/fused_passes.md) is one operation that
+ * contains collectives; these were not simulated as transfers, so account.c has no records of them.
+ * Their loads are those of the works that the fused pass consists of. */
 #include <math.h>
 
 #include "simulate/engine/no_memory.h"
@@ -14,14 +14,14 @@ typedef struct phase_use {
 } phase_use;
 
 /* The state of the account. */
-typedef struct piece_account {
+typedef struct fused_account {
     ms_replay *replay;
     phase_use *uses; /* [links] all zero between two phases */
-} piece_account;
+} fused_account;
 
 /* Set a->uses of the links of a phase from its flows, and add the bytes that these links carry if
- * the phase runs `count` times inside pieces. */
-static void enter_phase(piece_account *a, const ms_dag_phase *phase, double count) {
+ * the phase runs `count` times inside fused passes. */
+static void enter_phase(fused_account *a, const ms_dag_phase *phase, double count) {
     const ms_dag *dag = a->replay->dag;
     for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
         const ms_dag_flow *flow = &dag->network.flows[f];
@@ -43,7 +43,7 @@ static void enter_phase(piece_account *a, const ms_dag_phase *phase, double coun
 /* Add a->uses of a phase that runs `count` times to busy times and peaks of its links, and reset
  * them. Busy time is at most the length of the run; a link that several flows of the phase cross is
  * reset at the first of them. */
-static void leave_phase(piece_account *a, const ms_dag_phase *phase, double count) {
+static void leave_phase(fused_account *a, const ms_dag_phase *phase, double count) {
     const ms_dag *dag = a->replay->dag;
     ms_timeline *timeline = &a->replay->timeline;
     for (int32_t f = phase->flow_first; f < phase->flow_first + phase->flow_count; f++) {
@@ -85,18 +85,18 @@ void ms_timeline_count_works(const ms_dag *dag, const ms_timeline *timeline, dou
     for (int32_t op = 0; op < dag->op_count; op++) {
         int32_t work = dag->ops[op].work;
         double times = ms_steady_count(&timeline->steady, timeline->start_s[op]);
-        counts_out[work] += dag->works[work].piece > 0 ? times * ranks_of(dag, op) / all : times;
+        counts_out[work] += dag->works[work].fused > 0 ? times * ranks_of(dag, op) / all : times;
     }
     for (int32_t w = 0; w < dag->work_count; w++) {
-        const ms_dag_piece *piece = ms_dag_piece_of(dag, &dag->works[w]);
-        for (int32_t p = 0; piece != NULL && p < piece->part_count; p++) {
-            counts_out[dag->network.pieces.parts[piece->part_first + p].work] += counts_out[w];
+        const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[w]);
+        for (int32_t p = 0; fused != NULL && p < fused->part_count; p++) {
+            counts_out[dag->network.fused.parts[fused->part_first + p].work] += counts_out[w];
         }
     }
 }
 
 /* Subtract the communications that are operations from the counts of works: the rest are those
- * inside pieces. */
+ * inside fused passes. */
 static void subtract_operations(const ms_dag *dag, const ms_timeline *timeline, double *counts) {
     for (int32_t op = 0; op < dag->op_count; op++) {
         if (!ms_dag_is_compute(dag, op)) {
@@ -105,14 +105,14 @@ static void subtract_operations(const ms_dag *dag, const ms_timeline *timeline, 
     }
 }
 
-ms_status ms_account_pieces(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
+ms_status ms_account_fused_passes(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     const ms_dag *dag = replay->dag;
-    if (dag->network.pieces.count == 0) {
+    if (dag->network.fused.count == 0) {
         return MS_OK;
     }
-    /* how often each work is carried out inside pieces */
+    /* how often each work is carried out inside fused passes */
     double *counts = MS_NEW(scratch, double, dag->work_count);
-    piece_account a = {.replay = replay,
+    fused_account a = {.replay = replay,
                        .uses = MS_NEW(scratch, phase_use, dag->network.link_count)};
     if (counts == NULL || a.uses == NULL) {
         return ms_engine_no_memory(diag);

@@ -1,38 +1,39 @@
-/* Times the pieces of passes. A piece is a run of computations and collectives of one pass that the
- * graph holds as one operation of the compute stream (granularity `pass`,
- * sim/simulate/lower/pieces.md); its parts are those computations and collectives. All members of a
- * piece do the same at the same time. So one member is simulated here: its computations one after
- * the other on the compute stream, its collectives each on its communicator. The results are the
- * time of the piece and how much of that time is computation, exposed communication and overlapped
- * communication. */
-#include "simulate/graph/pieces.h"
+/* Times the fused passes of passes. A fused pass is a run of computations and collectives of one
+ * pass that the graph holds as one operation of the compute stream (granularity `pass`,
+ * sim/simulate/lower/fused_passes.md); its parts are those computations and collectives. All
+ * members of a fused pass do the same at the same time. So one member is simulated here: its
+ * computations one after the other on the compute stream, its collectives each on its communicator.
+ * The results are the time of the fused pass and how much of that time is computation, exposed
+ * communication and overlapped communication. */
+#include "simulate/graph/fused_passes.h"
 
 #include <math.h>
 
 #include "base/arena.h"
 #include "collective/slowdown.h"
 
-/* A stretch: a part of a member's time in a piece in which the member either computes or waits for
- * communication of one axis. A stretch starts where the stretch before it ends, the first one at 0.
- * All times in this file are in seconds from the start of the piece. */
-typedef struct stretch {
+/* A interval: a part of a member's time in a fused pass in which the member either computes or
+ * waits for communication of one axis. A interval starts where the interval before it ends, the
+ * first one at 0. All times in this file are in seconds from the start of the fused pass. */
+typedef struct interval {
     double end_s;
     ms_axis axis; /* the axis that the member waits for; MS_AXIS_NONE: the member computes */
-} stretch;
+} interval;
 
-/* The state of the simulation of one piece. Arrays have room for the longest piece of the graph. */
+/* The state of the simulation of one fused pass. Arrays have room for the longest fused pass of the
+ * graph. */
 typedef struct player {
     ms_dag *dag;
-    ms_dag_piece *piece;
-    ms_dag_part *parts; /* [piece->part_count] of the piece */
+    ms_fused_pass *fused;
+    ms_dag_part *parts; /* [fused->part_count] of the fused pass */
     double *host_end_s; /* [parts] end of each part if the hosts start late; see play_hosts */
-    int32_t *cause;     /* [parts] the part whose end released each part; -1: the piece's start */
-    int32_t *last;      /* [communicators] the newest part on each communicator, -1: none. A piece
-                           has at most as many communicators as parts */
-    int32_t *order;     /* [parts] communications of one axis, sorted by start */
-    stretch *stretches; /* [2 parts + 1] at most one between two starts or ends of parts */
-    int32_t stretch_count;
-    int32_t at;          /* stretch that split_by_stretches has reached for the current axis */
+    int32_t *cause; /* [parts] the part whose end released each part; -1: the fused pass's start */
+    int32_t *last;  /* [communicators] the newest part on each communicator, -1: none. A fused pass
+                       has at most as many communicators as parts */
+    int32_t *order; /* [parts] communications of one axis, sorted by start */
+    interval *intervals; /* [2 parts + 1] at most one between two starts or ends of parts */
+    int32_t interval_count;
+    int32_t at;          /* interval that split_by_stretches has reached for the current axis */
     ms_slow_span *spans; /* [parts] when each communication so far runs, and its slow-down */
     int32_t span_count;
     int32_t live; /* spans before this index have ended by the start of the current computation */
@@ -44,10 +45,11 @@ static const ms_dag_work *work_of(const player *state, int32_t part) {
     return &state->dag->works[state->parts[part].work];
 }
 
-/* The i-th asynchronous part that `part` explicitly waits for, as an index into the piece's parts.
+/* The i-th asynchronous part that `part` explicitly waits for, as an index into the fused pass's
+ * parts.
  */
 static int32_t wait_of(const player *state, int32_t part, int32_t i) {
-    return state->dag->network.pieces.waits[state->parts[part].wait_first + i];
+    return state->dag->network.fused.waits[state->parts[part].wait_first + i];
 }
 
 /* Delay the start of `part` to the end of part `before`, and make that part the cause of the start
@@ -101,7 +103,7 @@ static double compute_end_s(player *state, int32_t part, bool is_slowed) {
  * computations beside it. */
 static double communicate_end_s(player *state, int32_t part) {
     const ms_dag_work *work = work_of(state, part);
-    bool is_alone = state->dag->network.pieces.is_alone;
+    bool is_alone = state->dag->network.fused.is_alone;
     double start_s = state->parts[part].start_s;
     double end_s = start_s + ms_dag_work_time_s(state->dag, work, is_alone, NULL);
     state->spans[state->span_count++] =
@@ -109,16 +111,17 @@ static double communicate_end_s(player *state, int32_t part) {
     return end_s;
 }
 
-/* Set start, end and cause of every part of the piece, in the order in which they are launched. */
+/* Set start, end and cause of every part of the fused pass, in the order in which they are
+ * launched. */
 static void play_parts(player *state) {
     bool is_slowed = ms_slowdown_is_needed(state->dag->network.compute_slowdown);
     state->next = -1;
     state->live = state->span_count = 0;
     state->now_s = 0.0;
-    for (int32_t i = 0; i < state->piece->part_count; i++) {
+    for (int32_t i = 0; i < state->fused->part_count; i++) {
         state->last[i] = -1;
     }
-    for (int32_t i = 0; i < state->piece->part_count; i++) {
+    for (int32_t i = 0; i < state->fused->part_count; i++) {
         ms_dag_part *part = &state->parts[i];
         set_start(state, i);
         part->end_s = work_of(state, i)->is_communication ? communicate_end_s(state, i)
@@ -130,18 +133,19 @@ static void play_parts(player *state) {
     }
 }
 
-/* Simulate the piece once more for hosts that are the bottleneck: they begin to launch the piece at
- * time 0, and the parts wait for nothing outside the piece. Parts keep the durations of play_parts.
- * A computation starts no earlier than its duration before its launch is done, as it cannot end
- * before its last kernel is launched (sim/simulate/engine/host.md). *launched_out: when the last
- * part is launched [s]. Returns the end of the last blocking part [s]. */
+/* Simulate the fused pass once more for hosts that are the bottleneck: they begin to launch the
+ * fused pass at time 0, and the parts wait for nothing outside the fused pass. Parts keep the
+ * durations of play_parts. A computation starts no earlier than its duration before its launch is
+ * done, as it cannot end before its last kernel is launched (sim/simulate/engine/host.md).
+ * *launched_out: when the last part is launched [s]. Returns the end of the last blocking part [s].
+ */
 static double play_hosts(player *state, double *launched_out) {
     double clock_s = 0.0;
     double next_s = -INFINITY;
-    for (int32_t i = 0; i < state->piece->part_count; i++) {
+    for (int32_t i = 0; i < state->fused->part_count; i++) {
         state->last[i] = -1;
     }
-    for (int32_t i = 0; i < state->piece->part_count; i++) {
+    for (int32_t i = 0; i < state->fused->part_count; i++) {
         const ms_dag_work *work = work_of(state, i);
         int16_t communicator = state->parts[i].communicator;
         double time_s = state->parts[i].end_s - state->parts[i].start_s;
@@ -162,22 +166,22 @@ static double play_hosts(player *state, double *launched_out) {
     return next_s;
 }
 
-/* Append a stretch up to `end_s`, unless it is empty. axis: as in `stretch`. */
-static void add_stretch(player *state, double end_s, ms_axis axis) {
+/* Append a interval up to `end_s`, unless it is empty. axis: as in `interval`. */
+static void add_interval(player *state, double end_s, ms_axis axis) {
     double begin_s =
-        state->stretch_count > 0 ? state->stretches[state->stretch_count - 1].end_s : 0.0;
+        state->interval_count > 0 ? state->intervals[state->interval_count - 1].end_s : 0.0;
     if (end_s > begin_s) {
-        state->stretches[state->stretch_count++] = (stretch){end_s, axis};
+        state->intervals[state->interval_count++] = (interval){end_s, axis};
     }
 }
 
-/* Append the stretches of a gap of the compute stream: from the end of the last stretch to `to_s`,
+/* Append the intervals of a gap of the compute stream: from the end of the last interval to `to_s`,
  * when the end of part `cause` closes the gap. That part covers the gap from its start on. The time
  * before its start goes to the communication that released it, and so on backwards, as in the
  * metrics of a whole timeline (sim/simulate/metrics/idle.c). */
 static void list_gap(player *state, double to_s, int32_t cause) {
     double from_s =
-        state->stretch_count > 0 ? state->stretches[state->stretch_count - 1].end_s : 0.0;
+        state->interval_count > 0 ? state->intervals[state->interval_count - 1].end_s : 0.0;
     if (to_s <= from_s || cause < 0) {
         return;
     }
@@ -186,44 +190,44 @@ static void list_gap(player *state, double to_s, int32_t cause) {
     if (start_s > from_s && before >= 0 && work_of(state, before)->is_communication) {
         list_gap(state, start_s, before);
     }
-    add_stretch(state, to_s, (ms_axis)state->parts[cause].axis);
+    add_interval(state, to_s, (ms_axis)state->parts[cause].axis);
 }
 
-/* Divide a member's time into stretches of computing and of waiting for an axis, and add their
- * lengths to the piece. slowed_s: the excess of each computation over its time without
+/* Divide a member's time into intervals of computing and of waiting for an axis, and add their
+ * lengths to the fused pass. slowed_s: the excess of each computation over its time without
  * communication beside it. */
-static void list_stretches(player *state) {
-    ms_dag_piece *piece = state->piece;
-    state->stretch_count = 0;
-    for (int32_t i = 0; i < piece->part_count; i++) {
+static void list_intervals(player *state) {
+    ms_fused_pass *fused = state->fused;
+    state->interval_count = 0;
+    for (int32_t i = 0; i < fused->part_count; i++) {
         if (!work_of(state, i)->is_communication) {
             list_gap(state, state->parts[i].start_s, state->cause[i]);
-            add_stretch(state, state->parts[i].end_s, MS_AXIS_NONE);
-            piece->slowed_s += fmax(0.0, state->parts[i].end_s - state->parts[i].start_s -
+            add_interval(state, state->parts[i].end_s, MS_AXIS_NONE);
+            fused->slowed_s += fmax(0.0, state->parts[i].end_s - state->parts[i].start_s -
                                              work_of(state, i)->time_s);
         }
     }
     list_gap(state, state->now_s, state->next);
     double begin_s = 0.0;
-    for (int32_t i = 0; i < state->stretch_count; i++) {
-        double length_s = state->stretches[i].end_s - begin_s;
-        begin_s = state->stretches[i].end_s;
-        if (state->stretches[i].axis == MS_AXIS_NONE) {
-            piece->compute_s += length_s;
+    for (int32_t i = 0; i < state->interval_count; i++) {
+        double length_s = state->intervals[i].end_s - begin_s;
+        begin_s = state->intervals[i].end_s;
+        if (state->intervals[i].axis == MS_AXIS_NONE) {
+            fused->compute_s += length_s;
         } else {
-            piece->axes[state->stretches[i].axis].waited_s += length_s;
+            fused->axes[state->intervals[i].axis].waited_s += length_s;
         }
     }
 }
 
-/* Add the communications on the critical path through the piece to critical_s of their axes: the
- * path leads from the last blocking part back from cause to cause. */
+/* Add the communications on the critical path through the fused pass to critical_s of their axes:
+ * the path leads from the last blocking part back from cause to cause. */
 static void follow_chain(player *state) {
     double to_s = state->now_s;
     for (int32_t i = state->next; i >= 0; i = state->cause[i]) {
         double from_s = fmin(state->parts[i].start_s, to_s);
         if (work_of(state, i)->is_communication) {
-            state->piece->axes[state->parts[i].axis].critical_s += to_s - from_s;
+            state->fused->axes[state->parts[i].axis].critical_s += to_s - from_s;
         }
         to_s = from_s;
     }
@@ -234,10 +238,10 @@ static void follow_chain(player *state) {
  * in_idle_s while it waits for another. Intervals of an axis have to come in the order of time,
  * because `at` never goes back. */
 static void split_by_stretches(player *state, ms_axis axis, double from_s, double to_s) {
-    ms_dag_piece_axis *use = &state->piece->axes[axis];
+    ms_fused_pass_axis *use = &state->fused->axes[axis];
     use->busy_s += to_s - from_s;
-    while (from_s < to_s && state->at < state->stretch_count) {
-        const stretch *s = &state->stretches[state->at];
+    while (from_s < to_s && state->at < state->interval_count) {
+        const interval *s = &state->intervals[state->at];
         if (s->end_s <= from_s) {
             state->at++;
             continue;
@@ -255,7 +259,7 @@ static void split_by_stretches(player *state, ms_axis axis, double from_s, doubl
  * sorted). Returns their number. */
 static int32_t order_axis(player *state, ms_axis axis) {
     int32_t count = 0;
-    for (int32_t i = 0; i < state->piece->part_count; i++) {
+    for (int32_t i = 0; i < state->fused->part_count; i++) {
         if (!work_of(state, i)->is_communication || state->parts[i].axis != axis) {
             continue;
         }
@@ -269,11 +273,11 @@ static int32_t order_axis(player *state, ms_axis axis) {
     return count;
 }
 
-/* Set the figures of one axis of the piece. Communications of the axis that overlap each other are
- * merged into one busy interval first, so that no time counts twice. */
+/* Set the figures of one axis of the fused pass. Communications of the axis that overlap each other
+ * are merged into one busy interval first, so that no time counts twice. */
 static void measure_axis(player *state, ms_axis axis) {
     int32_t count = order_axis(state, axis);
-    state->piece->comm_axes |= count > 0 ? MS_AXIS_BIT(axis) : 0;
+    state->fused->comm_axes |= count > 0 ? MS_AXIS_BIT(axis) : 0;
     state->at = 0;
     for (int32_t i = 0; i < count;) {
         double from_s = state->parts[state->order[i]].start_s;
@@ -284,21 +288,21 @@ static void measure_axis(player *state, ms_axis axis) {
         split_by_stretches(state, axis, from_s, to_s);
     }
     for (int32_t i = 0; i < count; i++) {
-        state->piece->axes[axis].bytes += work_of(state, state->order[i])->bytes;
+        state->fused->axes[axis].bytes += work_of(state, state->order[i])->bytes;
     }
 }
 
-/* Set time, launch time, FLOP and HBM bytes of the work that the piece is to the sums over its
- * parts. host_s of the piece is the least time from its last launch to its end. */
+/* Set time, launch time, FLOP and HBM bytes of the work that the fused pass is to the sums over its
+ * parts. host_s of the fused pass is the least time from its last launch to its end. */
 static void set_work(player *state, ms_dag_work *work) {
     double launched_s = 0.0;
     double end_s = play_hosts(state, &launched_s);
     work->time_s = state->now_s;
     work->host_s = launched_s;
-    state->piece->host_s = fmax(0.0, end_s - launched_s);
+    state->fused->host_s = fmax(0.0, end_s - launched_s);
     work->flop = 0.0;
     work->bytes = 0.0;
-    for (int32_t i = 0; i < state->piece->part_count; i++) {
+    for (int32_t i = 0; i < state->fused->part_count; i++) {
         const ms_dag_work *part = work_of(state, i);
         if (!part->is_communication) {
             work->flop += part->flop;
@@ -307,46 +311,46 @@ static void set_work(player *state, ms_dag_work *work) {
     }
 }
 
-/* Simulate the piece of one work and set all results of the work and of the piece. */
+/* Simulate the fused pass of one work and set all results of the work and of the fused pass. */
 static void play_work(player *state, ms_dag_work *work) {
-    state->piece = &state->dag->network.pieces.pieces[work->piece - 1];
-    state->parts = state->dag->network.pieces.parts + state->piece->part_first;
+    state->fused = &state->dag->network.fused.passes[work->fused - 1];
+    state->parts = state->dag->network.fused.parts + state->fused->part_first;
     play_parts(state); /* first: all other results follow from starts, ends and causes */
     set_work(state, work);
-    state->piece->compute_s = 0.0;
-    state->piece->slowed_s = 0.0;
+    state->fused->compute_s = 0.0;
+    state->fused->slowed_s = 0.0;
     for (int axis = 0; axis < MS_AXIS_COUNT; axis++) {
-        state->piece->axes[axis] = (ms_dag_piece_axis){.bytes = 0.0};
+        state->fused->axes[axis] = (ms_fused_pass_axis){.bytes = 0.0};
     }
-    list_stretches(state);
+    list_intervals(state);
     follow_chain(state);
-    state->piece->comm_axes = 0;
-    state->piece->waited_s = 0.0;
+    state->fused->comm_axes = 0;
+    state->fused->waited_s = 0.0;
     for (int axis = MS_AXIS_NONE + 1; axis < MS_AXIS_COUNT; axis++) {
         measure_axis(state, (ms_axis)axis);
-        state->piece->waited_s += state->piece->axes[axis].waited_s;
+        state->fused->waited_s += state->fused->axes[axis].waited_s;
     }
 }
 
-/* The largest number of parts in a piece. */
-static int32_t longest_piece(const ms_dag *dag) {
+/* The largest number of parts in a fused pass. */
+static int32_t longest_fused_pass(const ms_dag *dag) {
     int32_t longest = 0;
-    for (int32_t i = 0; i < dag->network.pieces.count; i++) {
-        int32_t count = dag->network.pieces.pieces[i].part_count;
+    for (int32_t i = 0; i < dag->network.fused.count; i++) {
+        int32_t count = dag->network.fused.passes[i].part_count;
         longest = count > longest ? count : longest;
     }
     return longest;
 }
 
-const char *ms_dag_find_bad_piece(const ms_dag *dag) {
-    const ms_dag_pieces *all = &dag->network.pieces;
+const char *ms_dag_find_bad_fused_pass(const ms_dag *dag) {
+    const ms_fused_passes *all = &dag->network.fused;
     for (int32_t i = 0; i < all->count; i++) {
-        for (int32_t k = 0; k < all->pieces[i].part_count; k++) { /* k: part of the piece */
-            const ms_dag_part *part = &all->parts[all->pieces[i].part_first + k];
+        for (int32_t k = 0; k < all->passes[i].part_count; k++) { /* k: part of the fused pass */
+            const ms_dag_part *part = &all->parts[all->passes[i].part_first + k];
             if (part->work < 0 || part->work >= dag->work_count || part->axis >= MS_AXIS_COUNT ||
-                dag->works[part->work].piece != 0 ||
+                dag->works[part->work].fused != 0 ||
                 dag->works[part->work].is_communication != (part->communicator >= 0) ||
-                part->communicator >= all->pieces[i].part_count) {
+                part->communicator >= all->passes[i].part_count) {
                 return "a part of a piece that is no work";
             }
             for (int32_t w = 0; w < part->wait_count; w++) {
@@ -359,23 +363,23 @@ const char *ms_dag_find_bad_piece(const ms_dag *dag) {
     return NULL;
 }
 
-ms_status ms_dag_time_pieces(ms_dag *dag) {
-    if (dag->network.pieces.count == 0) {
+ms_status ms_dag_time_fused_passes(ms_dag *dag) {
+    if (dag->network.fused.count == 0) {
         return MS_OK;
     }
     ms_arena scratch;
     ms_arena_init(&scratch);
-    size_t longest = (size_t)longest_piece(dag);
+    size_t longest = (size_t)longest_fused_pass(dag);
     player state = {.dag = dag,
                     .host_end_s = MS_NEW(&scratch, double, longest),
                     .cause = MS_NEW(&scratch, int32_t, longest),
                     .last = MS_NEW(&scratch, int32_t, longest),
                     .order = MS_NEW(&scratch, int32_t, longest),
                     .spans = MS_NEW(&scratch, ms_slow_span, longest),
-                    .stretches = MS_NEW(&scratch, stretch, 2 * longest + 1)};
+                    .intervals = MS_NEW(&scratch, interval, 2 * longest + 1)};
     ms_status status = scratch.has_failed ? MS_E_NOMEM : MS_OK;
     for (int32_t w = 0; w < dag->work_count && status == MS_OK; w++) {
-        if (dag->works[w].piece > 0) {
+        if (dag->works[w].fused > 0) {
             play_work(&state, &dag->works[w]);
         }
     }

@@ -1,6 +1,6 @@
-/* Pieces of passes (granularity `pass`, pieces.md): finds which segments of a pass become one
+/* Pieces of passes (granularity `pass`, fused_passes.md): finds which segments of a pass become one
  * operation. A segment is a computation or a collective of a pass's plan. A run is a sequence of
- * segments that become one operation, a piece; collectives that cannot be in a piece stay
+ * segments that become one operation, a fused pass; collectives that cannot be in a fused pass stay
  * operations and end a run. A pass is laid out once for each stage, slice, pass and set of segments
  * that run on the microbatch. */
 #include <string.h>
@@ -14,7 +14,7 @@ enum { MASKS = 1 << (MS_WHEN_ROUND + 1) };
 /* What becomes of a segment. */
 typedef enum segment_role {
     ABSENT, /* does not run on the microbatch, or has nothing to do */
-    INNER,  /* can be in a piece */
+    INNER,  /* can be in a fused pass */
     OUTER,  /* a collective that stays an operation */
 } segment_role;
 
@@ -28,24 +28,25 @@ typedef struct layout_finder {
     int *waiter;               /* the first segment that waits for each, -1: none */
     int *run;                  /* number of the run that each is in */
     int32_t *work;             /* work of an inner collective, -1 for all others */
-    int *part;                 /* number of the segment's part in its piece */
+    int *part;                 /* number of the segment's part in its fused pass */
     bool has_to_compute_first; /* the pass's first operation has to be a computation */
     bool has_changed;          /* some role has changed since the runs were numbered */
 } layout_finder;
 
-ms_status ms_pieces_init(ms_lowering *l) {
+ms_status ms_pass_layouts_init(ms_lowering *l) {
     const ms_program *program = &l->job->program;
     size_t slices = l->job->costs.slices > 1 ? (size_t)l->job->costs.slices : 1;
     size_t count = (size_t)program->stages * slices * MS_PASS_COUNT * MASKS;
     if (l->job->spec.simulation.granularity != MS_GRANULARITY_PASS) {
         return MS_OK;
     }
-    l->pieces.of = MS_NEW(l->works.arena, ms_pass_layout *, count);
-    return l->pieces.of == NULL ? MS_E_NOMEM : MS_OK;
+    l->layouts.of = MS_NEW(l->works.arena, ms_pass_layout *, count);
+    return l->layouts.of == NULL ? MS_E_NOMEM : MS_OK;
 }
 
 /* Whether the members of a collective run the same pass at the same time (tp, cp, ep): they share
- * the work of a layer or the tokens of a microbatch. Only such collectives can be in a piece. */
+ * the work of a layer or the tokens of a microbatch. Only such collectives can be in a fused pass.
+ */
 static bool is_within_pass(const ms_segment *segment) {
     static const unsigned WITHIN = MS_AXES_WITHIN_PASSES | MS_AXES_OF_EXPERTS;
     const ms_group_op op = ms_group_op_of(segment);
@@ -55,16 +56,16 @@ static bool is_within_pass(const ms_segment *segment) {
 
 /* ---- works ---- */
 
-/* Find the work of a collective in all its groups at once, made on first use. Works inside pieces
- * are kept apart from those of operations by their key.  *work_out: -1 if the groups take different
- * times, so that one work cannot stand for all.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as
+/* Find the work of a collective in all its groups at once, made on first use. Works inside fused
+ * passes are kept apart from those of operations by their key.  *work_out: -1 if the groups take
+ * different times, so that one work cannot stand for all.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as
  * ms_works_plan. */
 static ms_status make_work(layout_finder *finder, const ms_segment *segment, int32_t *work_out) {
     ms_lowering *l = finder->l;
     const ms_group_op op = ms_group_op_of(segment);
     const int ends[2] = {finder->p, -1};
     ms_work_key key = ms_group_key(&op, finder->p);
-    key.domain = MS_DOMAIN_PIECES;
+    key.domain = MS_DOMAIN_FUSED_PASSES;
     key.second = (int32_t)(ms_group_axes(&op) << 4 | (unsigned)segment->axis);
     int32_t found = ms_works_find(&l->works, &key);
     if (found >= 0) {
@@ -91,7 +92,7 @@ static ms_status make_works(layout_finder *finder) {
             status = make_work(finder, &finder->segments[i], &finder->work[i]);
             if (status == MS_OK && finder->work[i] < 0) {
                 finder->role[i] = OUTER;
-                finder->l->dag->network.pieces.unlike_axes |= MS_AXIS_BIT(finder->segments[i].axis);
+                finder->l->dag->network.fused.unlike_axes |= MS_AXIS_BIT(finder->segments[i].axis);
             }
         }
     }
@@ -160,9 +161,9 @@ static void make_outer(layout_finder *finder, int i) {
     finder->has_changed = true;
 }
 
-/* Let collectives that open a pass stay operations where they cannot be in a piece. An asynchronous
- * one must not wait for the pass's inputs, as a piece does. With has_to_compute_first, collectives
- * before the first computation stay operations as well. */
+/* Let collectives that open a pass stay operations where they cannot be in a fused pass. An
+ * asynchronous one must not wait for the pass's inputs, as a fused pass does. With
+ * has_to_compute_first, collectives before the first computation stay operations as well. */
 static void check_opening(layout_finder *finder) {
     bool is_open = true;
     for (int i = 0; i < finder->plan->count && is_open; i++) {
@@ -199,7 +200,8 @@ static void number_runs(layout_finder *finder) {
 }
 
 /* Whether an asynchronous collective shares links with another collective of its run that comes
- * before its waiter, and so may run at the same time. Their contention cannot be known in a piece.
+ * before its waiter, and so may run at the same time. Their contention cannot be known in a fused
+ * pass.
  */
 static bool meets_another(layout_finder *finder, int i) {
     for (int j = i + 1; j < finder->waiter[i]; j++) {
@@ -229,7 +231,7 @@ static void check_asynchronous(layout_finder *finder) {
     }
 }
 
-/* ---- places ---- */
+/* ---- ranks ---- */
 
 /* The representative of the set that `k` is in, of a union-find forest; halves paths on the way. */
 static int root_of(int *parent, int k) {
@@ -240,15 +242,15 @@ static int root_of(int *parent, int k) {
     return k;
 }
 
-/* Join the simulated ranks that are in a common group of some set of axes of `places`, as a
+/* Join the simulated ranks that are in a common group of some set of axes of `ranks`, as a
  * union-find forest.  parent: [simulated_per_pp] set.  Returns MS_OK; MS_E_NOMEM. */
-static ms_status join_places(ms_lowering *l, const ms_piece_places *places, int *parent) {
-    const int ends[2] = {places->p, -1};
+static ms_status join_ranks(ms_lowering *l, const ms_rank_sets *sets, int *parent) {
+    const int ends[2] = {sets->p, -1};
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
         parent[k] = k;
     }
-    for (int a = 0; a < places->axes_count; a++) {
-        const ms_comm_groups *groups = ms_traffic_groups(&l->traffic, ends, places->axes[a]);
+    for (int a = 0; a < sets->axes_count; a++) {
+        const ms_comm_groups *groups = ms_traffic_groups(&l->traffic, ends, sets->axes[a]);
         for (int k = 0; groups != NULL && k < l->ranks.simulated_per_pp; k++) {
             parent[root_of(parent, k)] = root_of(parent, groups->lead[k]);
         }
@@ -259,82 +261,82 @@ static ms_status join_places(ms_lowering *l, const ms_piece_places *places, int 
     return MS_OK;
 }
 
-/* List the sets of joined ranks of `places`: the ranks that run a piece together.  Returns MS_OK;
- * MS_E_NOMEM. */
-static ms_status list_places(ms_lowering *l, ms_piece_places *places) {
+/* List the sets of joined ranks of `ranks`: the ranks that run a fused pass together.  Returns
+ * MS_OK; MS_E_NOMEM. */
+static ms_status list_rank_sets(ms_lowering *l, ms_rank_sets *sets) {
     int count = l->ranks.simulated_per_pp;
     int *parent = MS_NEW(l->works.arena, int, count);
     int *set = MS_NEW(l->works.arena, int, count);
-    places->first = MS_NEW(l->works.arena, int, (size_t)count + 1);
-    places->places = MS_NEW(l->works.arena, int, count);
-    if (parent == NULL || set == NULL || places->first == NULL || places->places == NULL ||
-        join_places(l, places, parent) != MS_OK) {
+    sets->first = MS_NEW(l->works.arena, int, (size_t)count + 1);
+    sets->ranks = MS_NEW(l->works.arena, int, count);
+    if (parent == NULL || set == NULL || sets->first == NULL || sets->ranks == NULL ||
+        join_ranks(l, sets, parent) != MS_OK) {
         return MS_E_NOMEM;
     }
     for (int k = 0; k < count; k++) { /* number the roots, and count at the end of each set */
-        set[k] = root_of(parent, k) == k ? places->count++ : -1;
+        set[k] = root_of(parent, k) == k ? sets->count++ : -1;
     }
     for (int k = 0; k < count; k++) {
-        places->first[set[root_of(parent, k)] + 1]++;
+        sets->first[set[root_of(parent, k)] + 1]++;
     }
-    ms_firsts_make(places->first, places->count);
+    ms_firsts_make(sets->first, sets->count);
     for (int k = 0; k < count; k++) {
-        places->places[places->first[set[root_of(parent, k)]]++] = k;
+        sets->ranks[sets->first[set[root_of(parent, k)]]++] = k;
     }
-    ms_firsts_rewind(places->first, places->count);
+    ms_firsts_rewind(sets->first, sets->count);
     return MS_OK;
 }
 
 /* Whether two records are for the same pipeline rank and the same sets of axes, in the same order.
  */
-static bool same_axes(const ms_piece_places *a, const ms_piece_places *b) {
+static bool same_axes(const ms_rank_sets *a, const ms_rank_sets *b) {
     return a->p == b->p && a->axes_count == b->axes_count &&
            memcmp(a->axes, b->axes, (size_t)a->axes_count * sizeof *a->axes) == 0;
 }
 
-/* Find the sets of ranks that run pieces together whose collectives have the axes of `wanted`; made
- * on first use.  *places_out: borrowed from l->pieces.  Returns MS_OK; MS_E_NOMEM. */
-static ms_status find_places(ms_lowering *l, const ms_piece_places *wanted,
-                             const ms_piece_places **places_out) {
-    ms_piece_places *found = l->pieces.places;
+/* Find the sets of ranks that run fused passes together whose collectives have the axes of
+ * `wanted`; made on first use.  *sets_out: borrowed from l->layouts.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status find_rank_sets(ms_lowering *l, const ms_rank_sets *wanted,
+                                const ms_rank_sets **sets_out) {
+    ms_rank_sets *found = l->layouts.sets;
     while (found != NULL && !same_axes(found, wanted)) {
         found = found->next;
     }
     if (found == NULL) {
-        found = MS_NEW(l->works.arena, ms_piece_places, 1);
+        found = MS_NEW(l->works.arena, ms_rank_sets, 1);
         if (found == NULL) {
             return MS_E_NOMEM;
         }
         *found = *wanted;
-        found->next = l->pieces.places;
-        l->pieces.places = found;
-        ms_status status = list_places(l, found);
+        found->next = l->layouts.sets;
+        l->layouts.sets = found;
+        ms_status status = list_rank_sets(l, found);
         if (status != MS_OK) {
             return status;
         }
     }
-    *places_out = found;
+    *sets_out = found;
     return MS_OK;
 }
 
 /* ---- runs ---- */
 
-/* The number of a collective's communicator among those of its piece: that of its set of axes,
- * which is entered in `places` on first use. */
-static int communicator_of(ms_piece_places *places, const ms_segment *segment) {
+/* The number of a collective's communicator among those of its fused pass: that of its set of axes,
+ * which is entered in `ranks` on first use. */
+static int communicator_of(ms_rank_sets *sets, const ms_segment *segment) {
     const ms_group_op op = ms_group_op_of(segment);
     int i = 0;
-    while (i < places->axes_count && places->axes[i] != ms_group_axes(&op)) {
+    while (i < sets->axes_count && sets->axes[i] != ms_group_axes(&op)) {
         i++;
     }
-    if (i == places->axes_count) {
-        places->axes[places->axes_count++] = ms_group_axes(&op);
+    if (i == sets->axes_count) {
+        sets->axes[sets->axes_count++] = ms_group_axes(&op);
     }
     return i;
 }
 
-/* Add segment `i` to the newest piece as a part, with its waits for asynchronous parts of the same
- * run. communicator: -1 for a computation. */
+/* Add segment `i` to the newest fused pass as a part, with its waits for asynchronous parts of the
+ * same run. communicator: -1 for a computation. */
 static void add_part(layout_finder *finder, int i, int32_t work, int communicator) {
     const ms_segment *segment = &finder->segments[i];
     ms_dag_part part = {.work = work,
@@ -352,7 +354,7 @@ static void add_part(layout_finder *finder, int i, int32_t work, int communicato
 
 /* Add the collectives that segment `i` waits for and that are operations to the waits of its
  * run. */
-static void add_outer_waits(const layout_finder *finder, int i, ms_piece_run *run) {
+static void add_outer_waits(const layout_finder *finder, int i, ms_segment_run *run) {
     for (int w = 0; w < finder->segments[i].wait_count; w++) {
         int waited = finder->segments[i].waits[w];
         if (finder->role[waited] == OUTER) {
@@ -361,18 +363,18 @@ static void add_outer_waits(const layout_finder *finder, int i, ms_piece_run *ru
     }
 }
 
-/* Add the piece of a run and the work that is this piece to the graph, and find the sets of ranks
- * that run it together.  is_synchronising: as in ms_dag_work.  run: its segments are set; the rest
- * is set here. Returns MS_OK; MS_E_NOMEM. */
-static ms_status add_piece(layout_finder *finder, bool is_synchronising, ms_piece_run *run) {
+/* Add the fused pass of a run and the work that is this fused pass to the graph, and find the sets
+ * of ranks that run it together.  is_synchronising: as in ms_dag_work.  run: its segments are set;
+ * the rest is set here. Returns MS_OK; MS_E_NOMEM. */
+static ms_status add_fused_pass(layout_finder *finder, bool is_synchronising, ms_segment_run *run) {
     ms_lowering *l = finder->l;
-    ms_piece_places places = {.p = finder->p};
+    ms_rank_sets sets = {.p = finder->p};
     int parts = 0;
     run->waits = MS_NEW(l->works.arena, int, finder->plan->count);
     if (run->waits == NULL) {
         return MS_E_NOMEM;
     }
-    int32_t piece = ms_dag_add_piece(l->dag);
+    int32_t fused = ms_dag_add_fused_pass(l->dag);
     for (int i = run->first; i < run->end; i++) {
         const ms_segment *segment = &finder->segments[i];
         if (finder->role[i] == ABSENT) {
@@ -383,7 +385,7 @@ static ms_status add_piece(layout_finder *finder, bool is_synchronising, ms_piec
                            ? finder->work[i]
                            : ms_segment_work(l, finder->plan->first + i, MS_TURN_AHEAD) +
                                  l->factor_of[finder->p * l->ranks.simulated_per_pp];
-        int communicator = segment->is_collective ? communicator_of(&places, segment) : -1;
+        int communicator = segment->is_collective ? communicator_of(&sets, segment) : -1;
         add_part(finder, i, work, communicator);
         add_outer_waits(finder, i, run);
     }
@@ -392,14 +394,14 @@ static ms_status add_piece(layout_finder *finder, bool is_synchronising, ms_piec
                               .group_size = 1,
                               .tier = -1,
                               .tag = -1,
-                              .piece = piece + 1};
+                              .fused = fused + 1};
     run->work = ms_dag_add_work(l->dag, &work);
-    return find_places(l, &places, &run->places);
+    return find_rank_sets(l, &sets, &run->sets);
 }
 
-/* Whether the run that segment `first` begins is to be a piece: it has a computation and at least
- * one other segment. *end_out: index behind the last segment of the run; `first` itself for an
- * outer segment. */
+/* Whether the run that segment `first` begins is to be a fused pass: it has a computation and at
+ * least one other segment. *end_out: index behind the last segment of the run; `first` itself for
+ * an outer segment. */
 static bool is_piece_useful(const layout_finder *finder, int first, int *end_out) {
     int computations = 0;
     int count = 0;
@@ -423,11 +425,11 @@ static bool has_computation(const layout_finder *finder, int first, int end) {
     return has_any;
 }
 
-/* Make the pieces of a pass.  is_synchronising: the host waits for its GPU before the first
- * computation of the pass, so the piece with that computation is synchronising; so is a piece whose
- * first segment has a wait of the host. */
+/* Make the fused passes of a pass.  is_synchronising: the host waits for its GPU before the first
+ * computation of the pass, so the fused pass with that computation is synchronising; so is a fused
+ * pass whose first segment has a wait of the host. */
 static ms_status add_runs(layout_finder *finder, bool is_synchronising, ms_pass_layout *layout) {
-    layout->runs = MS_NEW(finder->l->works.arena, ms_piece_run, finder->plan->count);
+    layout->runs = MS_NEW(finder->l->works.arena, ms_segment_run, finder->plan->count);
     ms_status status = layout->runs == NULL ? MS_E_NOMEM : MS_OK;
     for (int i = 0, end = 0; i < finder->plan->count && status == MS_OK; i = end) {
         bool is_run = is_piece_useful(finder, i, &end) && finder->role[i] == INNER;
@@ -435,10 +437,10 @@ static ms_status add_runs(layout_finder *finder, bool is_synchronising, ms_pass_
          */
         end = end > i && (is_run || finder->role[i] != ABSENT) ? end : i + 1;
         if (is_run) {
-            ms_piece_run *run = &layout->runs[layout->count++];
-            *run = (ms_piece_run){.first = i, .end = end};
-            status = add_piece(finder,
-                               is_synchronising || finder->segments[i].kernels.has_host_wait, run);
+            ms_segment_run *run = &layout->runs[layout->count++];
+            *run = (ms_segment_run){.first = i, .end = end};
+            status = add_fused_pass(
+                finder, is_synchronising || finder->segments[i].kernels.has_host_wait, run);
         }
         is_synchronising = is_synchronising && !has_computation(finder, i, end);
     }
@@ -457,8 +459,8 @@ static bool init_finder(layout_finder *finder) {
     return !arena->has_failed;
 }
 
-/* Lay out the pieces of an action's pass on pipeline rank `p`.  whens: as for ms_pieces_find.
- * layout: empty. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
+/* Lay out the fused passes of an action's pass on pipeline rank `p`.  whens: as for
+ * ms_pass_layout_find. layout: empty. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigned whens,
                          ms_pass_layout *layout) {
     bool is_synchronising = ms_host_waits(&l->job->host, (ms_pass)action->pass, l->ranks.pp > 1);
@@ -483,10 +485,10 @@ static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigne
     return status == MS_OK ? add_runs(&finder, is_synchronising, layout) : status;
 }
 
-ms_status ms_pieces_find(ms_lowering *l, int p, const ms_action *action, unsigned whens,
-                         const ms_pass_layout **layout_out) {
+ms_status ms_pass_layout_find(ms_lowering *l, int p, const ms_action *action, unsigned whens,
+                              const ms_pass_layout **layout_out) {
     *layout_out = NULL;
-    if (l->pieces.of == NULL || !ms_computes_evenly(l, p)) {
+    if (l->layouts.of == NULL || !ms_computes_evenly(l, p)) {
         return MS_OK;
     }
     int slices = l->job->costs.slices > 1 ? l->job->costs.slices : 1;
@@ -494,11 +496,11 @@ ms_status ms_pieces_find(ms_lowering *l, int p, const ms_action *action, unsigne
     size_t index = (size_t)action->stage * (size_t)slices + (size_t)(action->mb % slices);
     index = (index * MS_PASS_COUNT + (size_t)action->pass) * MASKS + whens;
     ms_status status = MS_OK;
-    if (l->pieces.of[index] == NULL) {
-        l->pieces.of[index] = MS_NEW(l->works.arena, ms_pass_layout, 1);
-        status = l->pieces.of[index] == NULL ? MS_E_NOMEM
-                                             : lay_out(l, p, action, whens, l->pieces.of[index]);
+    if (l->layouts.of[index] == NULL) {
+        l->layouts.of[index] = MS_NEW(l->works.arena, ms_pass_layout, 1);
+        status = l->layouts.of[index] == NULL ? MS_E_NOMEM
+                                              : lay_out(l, p, action, whens, l->layouts.of[index]);
     }
-    *layout_out = l->pieces.of[index];
+    *layout_out = l->layouts.of[index];
     return status;
 }
