@@ -28,6 +28,10 @@ enum { PAGE_REST_MAX = 2000 };
  * [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
+/* Rates are those of the last RATE_S to 2 RATE_S, or longer where no candidate ends in RATE_S: the
+ * first candidates say little of later ones, which take longer or are pruned [s]. */
+static const double RATE_S = 3.0;
+
 /* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"vary", "KEY=V1,V2", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
@@ -36,8 +40,11 @@ static const ms_option OPTIONS[] = {
     {"space", "S.yaml",
      .help = "file with what varies: usual, gpus, platforms, vary (workloads/search.md)"},
     {"usual", .help = "vary the default space, too, beside the keys of --vary"},
-    {"gpus", "N1,N2", .fallback = "those of the workload", .help = "numbers of GPUs"},
+    {"gpus", "N1,N2|up-to:N", .fallback = "those of the workload",
+     .help = "numbers of GPUs; with up-to: the most below N that each platform can use"},
     {"platform", "P1,P2", .fallback = "the workload's", .help = "platform files, or names of some"},
+    {"best-of", "platform",
+     .help = "find the best of each platform, and compare them; --top is then 1 for each"},
     {"objective", "Q1[,Q2]", .fallback = "step_time_s",
      .help = "what is best: step_time_s, tokens_per_s, cost_per_million_tokens, energy_J, gpus "
              "(the fastest with that many GPUs), training_time_s, training_cost; with two, the "
@@ -95,8 +102,11 @@ static ms_status split(const ms_invocation *call, const char *option, ms_words *
     return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
 }
 
-/* Read the comma list of --gpus.  *gpus_out: zeroed before the call; its list is in the call's
- * arena.  MS_E_USAGE (reported). */
+/* The word before a maximum number of GPUs. */
+static const char UP_TO[] = "up-to:";
+
+/* Read the comma list of --gpus, or the maximum behind UP_TO.  *gpus_out: zeroed before the call;
+ * its list is in the call's arena.  MS_E_USAGE (reported). */
 static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     ms_words words;
     ms_status status = split(call, "gpus", &words);
@@ -106,8 +116,10 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     }
     for (size_t i = 0; i < words.count; i++) {
         int end = 0, gpus = 0;
-        bool is_number = sscanf(words.items[i], "%8d%n", &gpus, &end) == 1 &&
-                         words.items[i][end] == '\0' && gpus >= 1 && gpus <= GPUS_MAX;
+        bool is_most = words.count == 1 && strncmp(words.items[i], UP_TO, sizeof UP_TO - 1) == 0;
+        const char *number = words.items[i] + (is_most ? sizeof UP_TO - 1 : 0);
+        bool is_number = sscanf(number, "%8d%n", &gpus, &end) == 1 && number[end] == '\0' &&
+                         gpus >= 1 && gpus <= GPUS_MAX;
         if (!is_number) {
             return ms_diag_usage(call->diag, "option '--gpus' takes numbers from 1 to %d, got '%s'",
                                  (int)GPUS_MAX, words.items[i]);
@@ -139,10 +151,12 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
                : status;
 }
 
-/* Read --objective, --max and --tokens: the quantities that the search minimises, and their
- * limits. */
+/* Read --objective, --max, --best-of and --tokens: the quantities that the search minimises, their
+ * limits, and whether the best of each platform is wanted. */
 static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
+    static const char *const GROUPS[] = {"platform", NULL};
     const ms_given limits = ms_cli_all(call, "max");
+    int group = 0;
     ms_search_goal_init(goal);
     ms_status status = ms_search_goal_read(
         goal, ms_cli_value(call, "objective", ms_search_quantity_name(MS_SEEK_STEP_TIME)),
@@ -150,6 +164,7 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
     for (size_t i = 0; i < limits.count && status == MS_OK; i++) {
         status = ms_search_goal_limit(goal, limits.values[i], call->diag);
     }
+    status = status == MS_OK ? ms_cli_choice(call, "best-of", GROUPS, &group) : status;
     return status == MS_OK ? ms_cli_tokens(call, &goal->training_tokens) : status;
 }
 
@@ -157,10 +172,10 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
 
 /* State of the line of progress on the terminal. */
 typedef struct search_line {
-    double start_s, phase_s, drawn_s; /* start of the search and of the phase, last drawing [s], on
-                                         the clock of ms_wall_s */
-    ms_search_phase phase;
-    bool is_drawn; /* the line is on the terminal */
+    double start_s, drawn_s, mark_s[2]; /* start of the search, last drawing, and times of `marks`
+                                           [s], on the clock of ms_wall_s */
+    ms_search_progress marks[2];        /* states of the phase, the first RATE_S to 2 RATE_S ago */
+    bool is_drawn;                      /* the line is on the terminal */
 } search_line;
 
 /* Draw the line of progress on the standard error if that is a terminal: candidates done, rate, and
@@ -173,9 +188,12 @@ static void show_progress(void *context, const ms_search_progress *now) {
     search_line *line = context;
     double time_s = ms_wall_s();
     bool is_simulating = now->phase == MS_SEARCH_SIMULATING;
-    if (now->phase != line->phase) {
-        line->phase = now->phase;
-        line->phase_s = time_s;
+    bool is_new = now->phase != line->marks[1].phase;
+    if (is_new || (time_s - line->mark_s[1] >= RATE_S && now->done > line->marks[1].done)) {
+        line->marks[0] = is_new ? *now : line->marks[1];
+        line->mark_s[0] = is_new ? time_s : line->mark_s[1];
+        line->marks[1] = *now;
+        line->mark_s[1] = time_s;
     }
     bool is_end = is_simulating && now->done == now->count;
     bool is_due = time_s - line->start_s >= QUIET_S && time_s - line->drawn_s >= DRAW_S;
@@ -188,8 +206,8 @@ static void show_progress(void *context, const ms_search_progress *now) {
         fputs("\r\033[K", stderr);
         return;
     }
-    double passed_s = time_s - line->phase_s;
-    double rate = passed_s > 0 ? (double)now->done / passed_s : 0;
+    double passed_s = time_s - line->mark_s[0];
+    double rate = passed_s > 0 ? (double)(now->done - line->marks[0].done) / passed_s : 0;
     fprintf(stderr, "\r\033[K%s %lld of %lld candidates, %.0f/s", NAMES[now->phase],
             (long long)now->done, (long long)now->count, rate);
     if (rate > 0) {
@@ -318,15 +336,12 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
  * again. */
 static void tell_rest(const ms_invocation *call) {
     const char *store = ms_cli_value(call, "store", NULL);
-    if (store != NULL) {
-        ms_diag_note(call->diag, NULL, NULL,
-                     "interrupted: what was simulated is in '%s', and the same command goes on",
-                     store);
-    } else {
-        ms_diag_note(
-            call->diag, NULL, NULL,
-            "interrupted: the same command begins anew; '--store FILE.db' keeps what is simulated");
-    }
+    ms_diag_note(call->diag, NULL, NULL,
+                 store != NULL
+                     ? "interrupted: what was simulated is in '%s', and the same command goes on"
+                     : "interrupted: the same command begins anew; '--store FILE.db' keeps what is "
+                       "simulated",
+                 store);
 }
 
 /* The status that a search ends with: that of the first simulation that failed; MS_E_NO where
@@ -345,12 +360,13 @@ static ms_status search(const ms_invocation *call, const ms_search_study *study,
     ms_search_findings result = {.row_count = 0};
     ms_shown_search shown = {.workload = call->positionals[0],
                              .goal = study->goal,
+                             .is_by_platform = study->is_by_platform,
                              .space = study->space,
                              .result = &result};
     ms_cli_whatif whatif = {.is_asked = false};
     long rank = 0;
 
-    ms_status status = ms_cli_int(call, "explain", 0, 1, study->top, &rank);
+    ms_status status = ms_cli_int(call, "explain", 0, 1, TOP_MAX, &rank);
     status = status == MS_OK ? ms_search_run(study, call->arena, call->diag, &result) : status;
     shown.explained = (size_t)rank <= result.row_count ? (size_t)rank : 0;
     if (status == MS_OK && shown.explained == 0 && rank > 0) {
@@ -380,22 +396,28 @@ static ms_status run(const ms_invocation *call) {
     ms_space_request request;
     ms_search_goal goal;
     ms_cli_store kept = {.file = {.lock_file = -1}};
-    long top = TOP_DEFAULT;
+    long top = 0;
     search_line line = {.start_s = ms_wall_s()};
-    line.phase_s = line.start_s;
+    line.mark_s[0] = line.mark_s[1] = line.start_s;
     ms_search_study study = {.goal = &goal,
+                             .is_by_platform = ms_cli_has(call, "best-of"),
                              .rest_max = ms_cli_has(call, "html") ? PAGE_REST_MAX : 0,
                              .is_exhaustive = ms_cli_has(call, "exhaustive"),
                              .program = ms_cli_program(call->arena),
                              .progress = show_progress,
                              .context = &line};
     ms_status status = ms_cli_jobs(call, &study.jobs);
-    status = status == MS_OK ? ms_cli_int(call, "top", TOP_DEFAULT, 1, TOP_MAX, &top) : status;
+    status = status == MS_OK
+                 ? ms_cli_int(call, "top", study.is_by_platform ? 1 : TOP_DEFAULT, 1, TOP_MAX, &top)
+                 : status;
     status = status == MS_OK ? ms_cli_check_targets(call, FILES) : status;
     status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
-    status =
-        status == MS_OK ? ms_space_open(&request, call->arena, call->diag, &study.space) : status;
+    bool is_most = strncmp(ms_cli_value(call, "gpus", ""), UP_TO, sizeof UP_TO - 1) == 0;
+    status = status == MS_OK
+                 ? is_most ? ms_space_open_most(&request, call->arena, call->diag, &study.space)
+                           : ms_space_open(&request, call->arena, call->diag, &study.space)
+                 : status;
     status = status == MS_OK ? ms_cli_note_framework(call, ms_space_base(study.space),
                                                      ms_cli_data_folder(call->arena))
                              : status;

@@ -139,7 +139,7 @@ static void add_suite(const ms_compared_trace *trace, const ms_shown_comparison 
     add_note(trace, ms_show_unknown_defaults, out);
     add_list("inputs that differ", &trace->inputs, shown->arena, out);
     add_note(trace, ms_show_versions, out);
-    ms_show_verdict(trace, out);
+    add_note(trace, ms_show_verdict, out);
     ms_buffer_puts(out, "</system-out>\n  </testsuite>\n");
 }
 

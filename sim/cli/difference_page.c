@@ -71,7 +71,8 @@ static void add_head(const ms_shown_comparison *shown, ms_value *root) {
     ms_value_add_string(root, "b", shown->paths[1]);
     for (size_t i = 0; i < 3; i++) {
         const char *kept = ms_buffer_keep(&texts[i], root->arena);
-        if (kept != NULL && kept[0] != '\0') {
+        bool is_of_offers = !comparison->are_folders && comparison->traces[0].are_offers;
+        if (kept != NULL && kept[0] != '\0' && (i > 0 || !is_of_offers)) { /* i 0: the guards */
             ms_value_add_string(root, KEYS[i], kept);
         }
     }
@@ -114,7 +115,8 @@ ms_status ms_show_differences(const ms_invocation *call, const ms_shown_comparis
     add_head(shown, root);
     add_traces(shown, root);
     return ms_cli_show(call,
-                       comparison->is_equal     ? "equal"
+                       comparison->is_equal                                           ? "equal"
+                       : !comparison->are_folders && comparison->traces[0].are_offers ? "two offers"
                        : comparison->guarded_ok ? "changed within the guard"
                                                 : "the guard is broken",
                        MS_COMPARE_TABLES, root);

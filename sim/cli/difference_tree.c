@@ -65,6 +65,7 @@ static void add_trace(ms_value *traces, const ms_compared_trace *trace) {
     ms_value_add_bool(row, "equal",
                       trace->side == MS_COMPARE_BOTH && trace->differences.count == 0);
     ms_value_add_bool(row, "guarded_ok", !trace->has_failed);
+    ms_value_add_bool(row, "offers", trace->are_offers);
     ms_value_add_bool(row, "defaults_known",
                       !trace->lacks_defaults[0] && !trace->lacks_defaults[1]);
     ms_value_add_double(row, "step_time_a_s", trace->step_time_s[0]);

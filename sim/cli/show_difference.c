@@ -118,9 +118,17 @@ void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out) {
     } else if (differences->count == 0) {
         ms_buffer_printf(out, "equal: %zu quantities compared", differences->compared);
     } else {
-        ms_buffer_printf(out, "%zu of %zu quantities differ, ", differences->count,
-                         differences->compared);
-        add_broken(differences->failed, out);
+        ms_buffer_printf(out, "%zu of %zu quantities differ%s", differences->count,
+                         differences->compared, trace->are_offers ? " between two offers" : ", ");
+        for (size_t i = 0; i < 2 && trace->are_offers; i++) {
+            ms_buffer_puts(out, i == 0 ? ": " : ", ");
+            ms_show_value(ms_value_get(trace->summary[i], "platform"), LEAST_DIGITS, out);
+            ms_buffer_printf(out, " with %.0f GPUs",
+                             ms_value_number(trace->summary[i], "gpus", 0.0));
+        }
+        if (!trace->are_offers) {
+            add_broken(differences->failed, out);
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 #include "cli/show_search.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/show_text.h"
 #include "search/points.h"
 #include "simulate/metrics/metrics.h"
@@ -82,6 +84,7 @@ static void add_result(const ms_search_row *found, double training_tokens, ms_va
     ms_value_add_int(row, "zero", spec->choices.zero);
     ms_value_add_int(row, "gpus", ms_spec_ranks(spec));
     ms_value_add_string(row, "platform", spec->platform.cluster->name);
+    ms_value_add_int(row, "equal_orders", found->equal_orders);
     if (found->is_simulated) {
         add_figures(found, row);
         ms_summary_add_training(training_tokens, (double)ms_spec_ranks(spec), row);
@@ -101,6 +104,53 @@ static void add_reason_list(const char *key, const ms_search_reason *reasons, si
         ms_value_add_int(entry, "count", reasons[i].count);
         ms_point_add_settings(&reasons[i].settings,
                               ms_value_add(entry, "settings", MS_VALUE_OBJECT));
+    }
+}
+
+/* Add to `list` what a step of a platform's best candidate takes, or a whole training where
+ * --tokens is given, with the cost: "dgx-h100: 12.3 days and 4510000 USD with 4096 GPUs". row: of
+ * the candidate in the tree; found: as it was found. rank: from 0. */
+static void add_offer(const ms_value *row, const ms_search_row *found, size_t rank,
+                      ms_value *list) {
+    enum { TEXT_B = 48 };
+    char time[TEXT_B], cost[TEXT_B] = "an unknown price";
+    double days = ms_value_number(row, "training_days", (double)NAN);
+    double USD = ms_value_number(row, isnan(days) ? "cost" : "training_cost", (double)NAN);
+    ms_unit_format(ms_value_number(row, "step_time_s", 0.0), MS_DIM_TIME, time, TEXT_B);
+    if (!isnan(days)) {
+        snprintf(time, sizeof time, "%.4g days", days);
+    }
+    if (isfinite(USD)) {
+        snprintf(cost, sizeof cost, USD < 1000 ? "%.4g USD" : "%.0f USD", USD);
+    }
+    ms_value_add_string(
+        list, NULL,
+        ms_arena_printf(list->arena, "%s%s: %s%s and %s with %.0f GPUs",
+                        found->spec.platform.cluster->name, rank == 0 ? " is best" : "", time,
+                        isnan(days) ? " a step" : "", cost, ms_value_number(row, "gpus", 0.0)));
+}
+
+/* Add the comparison of platforms that --best-of asks for: `offers`, a sentence for each platform
+ * with time and cost of its best candidate, and `best_of` in the rows of these candidates. */
+static void add_comparison(const ms_shown_search *shown, ms_value *root) {
+    const ms_words *platforms = ms_space_platforms(shown->space);
+    ms_value *row = ms_value_get(root, "results")->first;
+    ms_value *list = ms_value_add(root, "offers", MS_VALUE_ARRAY);
+    bool *is_told = MS_NEW(root->arena, bool, platforms->count + 1);
+    for (size_t i = 0; row != NULL && is_told != NULL; i++, row = row->next) {
+        size_t platform = ms_space_platform_of(shown->space, shown->result->rows[i].index);
+        if (!is_told[platform]) {
+            ms_value_add_string(row, "best_of", "platform");
+            add_offer(row, &shown->result->rows[i], i, list);
+            is_told[platform] = true;
+        }
+    }
+    for (size_t i = 0; i < platforms->count && is_told != NULL; i++) {
+        const char *name = platforms->items[i];
+        if (!is_told[i]) {
+            ms_value_add_string(list, NULL,
+                                ms_arena_printf(root->arena, "%s: nothing is feasible", name));
+        }
     }
 }
 
@@ -134,9 +184,13 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
         ms_value_add_double(nearest, "limit", shown->goal->limits[miss->quantity]);
     }
     add_counts(&result->counts, root);
+    ms_value_add_int(root, "equal_orders", result->equal_orders);
     ms_value *list = ms_value_add(root, "results", MS_VALUE_ARRAY);
     for (size_t i = 0; i < result->row_count; i++) {
         add_result(&result->rows[i], shown->goal->training_tokens, list);
+    }
+    if (shown->is_by_platform) {
+        add_comparison(shown, root);
     }
     if (result->expected != NULL) {
         const ms_search_row *row = result->expected;
@@ -144,6 +198,9 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
         ms_point_add_settings(&row->settings, ms_value_add(expected, "settings", MS_VALUE_OBJECT));
         ms_value_add_double(expected, "estimate_s", row->estimate_s);
         ms_value_add_double(expected, "bound_s", row->bound_s);
+    }
+    if (ms_space_untried(shown->space) != NULL) {
+        ms_value_add_string(root, "untried_schedules", ms_space_untried(shown->space));
     }
     add_reason_list("illegal", result->illegal, result->illegal_count, root);
     add_reason_list("failed", result->failed, result->failed_count, root);
@@ -164,9 +221,8 @@ void ms_show_search_rest(const ms_shown_search *shown, ms_value *root) {
 
 /* Whether a setting, "key=value", is shown by another column of the candidate's row. */
 static bool is_described(const char *setting) {
-    static const char *const KEYS[] = {
-        "mesh.",        "platform.file=", "platform.nodes=", "schedule.",
-        "batch.micro=", "recompute=",     "granularity=",    "data_parallel.zero="};
+    static const char *const KEYS[] = {"mesh.",        "schedule.kind=", "schedule.v=",
+                                       "batch.micro=", "recompute=",     "data_parallel.zero="};
     bool is_known = false;
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
         is_known = is_known || strncmp(setting, KEYS[i], strlen(KEYS[i])) == 0;
@@ -174,29 +230,19 @@ static bool is_described(const char *setting) {
     return is_known;
 }
 
-/* Add to a row the values of those objectives for which --json has no key. */
-static void add_scores(const ms_search_goal *goal, const ms_search_row *found, ms_value *row) {
-    for (int i = 0; i < goal->objective_count; i++) {
-        double score = found->score.of[i];
-        if (goal->objectives[i] == MS_SEEK_STEP_TOKENS) {
-            ms_value_add_double(row, "step_tokens", score);
-        }
-    }
-}
-
-/* Extend the row of a candidate with its rank, its distance to the best candidate, and the settings
- * that no other column shows.  at: index of the candidate, from 0. */
+/* Extend the row of a candidate with its rank, its distance to the best candidate, and the values
+ * of varied keys that no other column shows.  at: index of the candidate, from 0. */
 static void extend_result(const ms_shown_search *shown, size_t at, ms_value *row) {
     const ms_search_row *found = &shown->result->rows[at];
     ms_value_add_int(row, "rank", (int64_t)at + 1);
     ms_value_add_double(row, "to_best",
                         found->score.of[0] / shown->result->rows[0].score.of[0] - 1);
     ms_value_add_double(row, "exposed_fraction", found->figures.exposed_fraction);
-    add_scores(shown->goal, found, row);
-    ms_value *settings = ms_value_add(row, "other_settings", MS_VALUE_ARRAY);
+    ms_value *varied = ms_value_add(row, "varied", MS_VALUE_OBJECT);
     for (size_t i = 0; i < found->settings.count; i++) {
-        if (!is_described(found->settings.items[i])) {
-            ms_value_add_string(settings, NULL, found->settings.items[i]);
+        const ms_words setting = {&found->settings.items[i], 1};
+        if (!is_described(setting.items[0]) && ms_space_varies(shown->space, setting.items[0])) {
+            ms_point_add_settings(&setting, varied);
         }
     }
 }

@@ -9,6 +9,7 @@
 typedef struct ms_shown_search {
     const char *workload; /* path of its file, as the user gave it */
     const ms_search_goal *goal;
+    bool is_by_platform; /* the best of each platform were wanted */
     const ms_space *space;
     const ms_search_findings *result;
     size_t explained; /* rank, from 1, of the candidate that --explain compares with the best one;

@@ -185,6 +185,7 @@ const ms_shown_table MS_CHECK_TABLES[] = {
 
 static const ms_shown_column SEARCH_FACTS[] = {
     {"page/varied", "varied", MS_SHOWN_TEXT},
+    {"untried_schedules", "schedules left out", MS_SHOWN_TEXT},
     {"objective", "objective", MS_SHOWN_TEXT},
     {"second_objective", "second objective", MS_SHOWN_TEXT},
     {"limits", "limits", MS_SHOWN_TEXT},
@@ -195,6 +196,7 @@ static const ms_shown_column SEARCH_FACTS[] = {
     {"counts/beyond_limits", "beyond limits", MS_SHOWN_COUNT},
     {"counts/pruned", "pruned", MS_SHOWN_COUNT},
     {"counts/simulated", "simulated", MS_SHOWN_COUNT},
+    {"equal_orders", "equal, other order", MS_SHOWN_COUNT},
     {"counts/failed", "failed", MS_SHOWN_COUNT},
     {"counts/of_other_shards", "of other shards", MS_SHOWN_COUNT},
     {"page/smallest_B", "least memory of a legal candidate", MS_SHOWN_BYTES},
@@ -208,6 +210,7 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
     {"limited_by", "limited by", MS_SHOWN_TEXT},
     {"limit_share", "its share", MS_SHOWN_SHARE},
+    {"varied/@", "", MS_SHOWN_TEXT},
     {"mesh", "mesh", MS_SHOWN_TEXT},
     {"schedule", "schedule", MS_SHOWN_TEXT},
     {"v", "v", MS_SHOWN_COUNT},
@@ -225,8 +228,6 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},
     {"training_cost", "USD", MS_SHOWN_NUMBER},
     {"training_energy_MWh", "MWh", MS_SHOWN_NUMBER},
-    {"step_tokens", "tokens a step", MS_SHOWN_NUMBER},
-    {"other_settings", "other settings", MS_SHOWN_BELOW},
     {0}};
 static const ms_shown_column EXPLAINED_COLUMNS[] = {{"what", "what", MS_SHOWN_TEXT},
                                                     {"own_s", "its time", MS_SHOWN_TIME},
@@ -242,6 +243,7 @@ static const ms_shown_column EXPLAINED_FACTS[] = {
 static const ms_shown_column REASON_COLUMNS[] = {
     {"count", "candidates", MS_SHOWN_COUNT}, {"reason", "reason", MS_SHOWN_BELOW}, {0}};
 const ms_shown_table MS_SEARCH_TABLES[] = {
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "offers"},
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
     {.title = "nothing was simulated before the interrupt; the best candidate by its estimate",

@@ -92,8 +92,8 @@ typedef struct fault_location {
     ms_diag *diag;
 } fault_location;
 
-/* Report a fault of `map`.`key` (such as moe.top_k), at the key's place in the file, or else the
- * mapping's. Returns MS_E_INPUT. */
+/* Report a fault of `map`.`key` (such as moe.top_k), at the key's fault_location in the file, or
+ * else the mapping's. Returns MS_E_INPUT. */
 __attribute__((format(printf, 4, 5))) static ms_status
 fault(const fault_location *at, const char *map, const char *key, const char *format, ...) {
     const ms_node *mapping = ms_node_get(at->model, map);

@@ -73,6 +73,8 @@ typedef struct ms_compared_trace {
     ms_differences inputs;      /**< inputs of the user that differ, of the workload and its
                                    platform, by key; none is guarded */
     ms_differences differences; /**< of the results: step time first, then by size */
+    bool are_offers;            /**< the platform or the number of GPUs differs, and no guard was
+                                   named */
     bool has_failed;            /**< a guarded quantity differs too much, or the trace is missing */
 } ms_compared_trace;
 

@@ -64,6 +64,11 @@ static ms_status compare_pair(pairing *p, ms_compared_trace *out) {
     status = status == MS_OK ? compare_summaries(p, traces, out) : status;
     status = status == MS_OK ? compare_given(p, traces, out) : status;
     out->has_failed = out->differences.failed > 0;
+    for (size_t i = 0; i < out->differences.count && p->rules->guard_count == 0; i++) {
+        const char *key = out->differences.items[i].key;
+        out->are_offers =
+            out->are_offers || strcmp(key, "platform") == 0 || strcmp(key, "gpus") == 0;
+    }
     ms_arena_release(&scratch);
     return status;
 }

@@ -63,6 +63,7 @@ typedef struct ms_search_study {
     ms_space *space;
     const ms_search_goal *goal;
     int top;                     /**< number of best candidates that are wanted, >= 1 */
+    bool is_by_platform;         /**< the best candidates of each platform are wanted */
     int rest_max;                /**< maximum number of other candidates that are listed; 0: none */
     int jobs;                    /**< simulations at once, >= 1; changes no result */
     bool is_exhaustive;          /**< simulate all candidates that fit in memory, prune none */
@@ -107,6 +108,8 @@ typedef struct ms_search_row {
                           `chunks` are known */
     ms_run_figures figures;
     ms_search_score score;  /**< of the goal, by which simulated rows are sorted */
+    int equal_orders;       /**< simulated candidates that differ only in the order of the axes and
+                                 have the same figures; they have no rows */
     double estimate_s;      /**< estimated time of a step [s] */
     double bound_s;         /**< lower bound of the time of a step [s] */
     const char *limited_by; /**< largest part of the step: "compute", "bubble", "tp over nvlink";
@@ -123,6 +126,7 @@ typedef struct ms_search_findings {
     const ms_search_row *rest; /**< [rest_count] others: first simulated candidates, best first,
                                   then estimated ones by their estimates */
     size_t rest_count;
+    int64_t equal_orders;            /**< sum of those of all simulated candidates */
     int64_t estimated;               /**< candidates that were estimated and not simulated */
     const ms_search_reason *illegal; /**< [illegal_count] most frequent first */
     size_t illegal_count;

@@ -107,6 +107,9 @@ ms_search_score ms_search_score_of(const ms_search_goal *goal, const double *val
 /** Order of two scores, as qsort needs it: by the first value, then by the second. */
 int ms_search_compare(const ms_search_score *a, const ms_search_score *b);
 
+/** Whether two scores, or other pairs of values, are equal to five digits.  O(1). */
+bool ms_search_is_equal(const ms_search_score *a, const ms_search_score *b);
+
 /** Whether score `a` dominates `b`: it is lower in one value and not higher in the other. */
 bool ms_search_dominates(const ms_search_score *a, const ms_search_score *b);
 

@@ -32,6 +32,8 @@ typedef struct ms_space_request {
     const ms_node *gpus_node;      /**< place of `gpus` in a file; NULL: the command line */
     const ms_node *platforms_node; /**< place of `platforms` in a file; NULL: the command line */
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
+    const int *limits;  /**< [platforms.count, or 1] maximum number of GPUs of each platform, which
+                             has the most whole nodes below it; NULL: `gpus` are exact */
     ms_words platforms; /**< names or paths of platform files; count 0: the workload's */
     bool has_defaults;  /**< vary the keys of the default space, too, unless `varied` has them */
 } ms_space_request;
@@ -56,6 +58,12 @@ typedef struct ms_space ms_space;
 ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_diag *diag,
                         ms_space **space_out);
 
+/** Open a space in which each platform has the most GPUs up to gpus.items[0] with which some
+ * candidate is a legal job.
+ *  *request: `limits` is set. Returns as ms_space_open. O(nodes * candidates) at worst. */
+ms_status ms_space_open_most(ms_space_request *request, ms_arena *arena, ms_diag *diag,
+                             ms_space **space_out);
+
 /** Number of candidates: their numbers are 0 .. count - 1. Some numbers stand for the same job as a
  * lower one; ms_space_spec returns MS_E_NO for these. O(1). */
 int64_t ms_space_count(const ms_space *space);
@@ -77,6 +85,25 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
  * MS_E_NOMEM (not reported). */
 ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *arena,
                             ms_words *settings_out);
+
+/** The platforms of a space, as the request names them; count 0: the workload's alone. Borrowed
+ * from the space. O(1). */
+const ms_words *ms_space_platforms(const ms_space *space);
+
+/** The platform of a candidate, an index into ms_space_platforms.  index: number of the candidate,
+ * below the count. O(1). */
+size_t ms_space_platform_of(const ms_space *space, int64_t index);
+
+/** Whether two candidates differ at most in the order of the mesh's axes. O(1). */
+bool ms_space_is_reordered(const ms_space *space, int64_t a, int64_t b);
+
+/** The kinds of schedules that the default space leaves out, and why; NULL: the space has not the
+ * default schedules. Borrowed from the space. O(1). */
+const char *ms_space_untried(const ms_space *space);
+
+/** Whether a value of a varied key, not of the mesh, sets the key of a setting ("key=value" or
+ * "key"). O(values of the keys). */
+bool ms_space_varies(const ms_space *space, const char *setting);
 
 /** A key that a space varies, for descriptions of the space. */
 typedef struct ms_space_axis_view {

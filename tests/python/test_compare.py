@@ -68,6 +68,24 @@ class Compare(unittest.TestCase):
         with h5py.File(self.path("now", "grown")) as trace:
             self.assertEqual(step["b"], tree(trace)["step_time_s"])
 
+    def test_two_offers(self):
+        for name, sets in (("other", ("--platform", "dgx-h100")), ("more", ("--set", "platform.nodes=2", "--set", "mesh.dp=4"))):
+            meshsim("run", ROOT / "workloads/tiny.yaml", *sets, "--trace", "summary", "-o", self.folder / f"{name}.h5")
+        here = self.path("base", "same")
+        for name, words in (("other", "dgx-a100 with 8 GPUs, dgx-h100 with 8 GPUs"), ("more", "dgx-a100 with 8 GPUs, dgx-a100 with 16 GPUs")):
+            code, out = meshsim("compare", here, self.folder / f"{name}.h5")
+            text = " ".join(out.decode().split())
+            self.assertEqual(code, 1)  # they are not equal, and everything is guarded
+            self.assertTrue(text.startswith("compare: two offers "), text[:80])
+            self.assertIn(f"quantities differ between two offers: {words} ", text)
+            self.assertNotIn("guard", text.split("inputs that differ")[0])
+        found = json.loads(meshsim("compare", here, self.folder / "other.h5", "--json")[1])
+        self.assertEqual((found["guarded_ok"], found["traces"][0]["offers"]), (False, True))
+        # a guard that is named is told of, and what differs in other respects is no offer
+        code, out = meshsim("compare", here, self.folder / "other.h5", "--max-increase", "step_time_s=1%")
+        self.assertEqual((code, out.decode().split("\n")[0]), (0, "compare: changed within the guard"))
+        self.assertEqual(meshsim("compare", here, self.path("now", "grown"))[1].decode().split("\n")[0], "compare: the guard is broken")
+
     def test_json_of_folders(self):
         code, text = meshsim("compare", self.folder / "base", self.folder / "now", "--json", "--only", "step_time_s")
         found = json.loads(text)

@@ -126,6 +126,36 @@ class Progress(unittest.TestCase):
         self.assertEqual(code, 130)
         self.assertTrue((seen + rest).endswith(WIPE), (seen, rest))
 
+    def test_a_search_goes_by_the_rate_of_the_last_seconds(self):
+        """After a pause the rate is again what it was, which the mean since the start is not for long."""
+        ours, theirs = self.open_terminal()
+        batches = ",".join(str(16 * i) for i in range(1, 41))
+        child = subprocess.Popen([PROGRAM, "search", ROOT / "workloads/tiny.yaml", "--exhaustive", "--jobs", "1", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2,4,8",
+                                  "--vary", "recompute=none,selective,full", "--vary", "data_parallel.zero=0,1,2", "--vary", "batch.micro=1,2", "--vary",
+                                  f"batch.global={batches}"], stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        drawn, seen, end = [], b"", None  # (when, done, rate) of each line; when the pause ended
+        while end is None or drawn[-1][0] - end < 7.5:
+            seen += os.read(ours, 65536)  # OSError: the search has ended, which takes a minute
+            *whole, seen = seen.split(WIPE)
+            for line in whole:
+                words = re.match(rb"simulating: (\d+) of \d+ candidates, (\d+)/s, at most \d+ s left", line)
+                drawn += [(time.monotonic(), *map(int, words.groups()))] if words else []
+            if drawn and end is None:
+                child.send_signal(signal.SIGSTOP)
+                time.sleep(5)
+                child.send_signal(signal.SIGCONT)
+                end = time.monotonic()
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        os.close(ours)
+        told = [line for line in drawn if line[0] - end > 6.5]  # more than twice the three seconds after which a rate begins anew
+        for when, done, rate in told:
+            rates = [(done - early[1]) / (when - early[0]) for early in drawn if 2.5 < when - early[0] < 6.5]
+            self.assertTrue(0.9 * min(rates) - 1 <= rate <= 1.1 * max(rates) + 1, (rate, min(rates), max(rates)))
+        when, done, rate = told[-1]
+        self.assertGreater(rate, 1.2 * (done - drawn[0][1]) / (when - drawn[0][0]), "the mean since the start")
+
     def test_an_interrupted_validation_says_how_far_it_was(self):
         ours, theirs = self.open_terminal()
         with tempfile.TemporaryDirectory() as folder:

@@ -65,6 +65,12 @@ class ResultsPage(programs.ProgramTest):
                 self.assertEqual(row[key], same[key], key)
             self.assertGreaterEqual(same["step_time_s"], printed["results"][0]["step_time_s"])
 
+    def test_offers_side_by_side(self):
+        text, data, printed = self.make("search", TINY, *SMALL, "--platform", "dgx-a100,dgx-h100", "--best-of", "platform", "--tokens", "1T")
+        self.assertEqual(data["result"]["offers"], printed["offers"])
+        self.assertEqual([row["best_of"] for row in data["result"]["results"]], ["platform", "platform"])
+        self.assertIn("result.offers", text)
+
     def test_files_that_were_read_are_in_it(self):
         _, data, _ = self.make("sweep", LINKS)
         self.assertEqual([one["name"] for one in data["inputs"]], ["tiny-links.yaml", "tiny.yaml"])

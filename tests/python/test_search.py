@@ -139,6 +139,130 @@ class Answers(unittest.TestCase):
         best = found["results"][0]
         self.assertEqual((best["platform"], best["gpus"]), ("dgx-h100", 16))
 
+    def test_the_best_of_each_platform(self):
+        words = ["workloads/tiny.yaml", "--gpus", "16", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2,4", "--vary", "batch.micro=1,2", "--tokens", "1e12"]
+        platforms = ["dgx-a100", "meta-roce-h100", "dgx-h100"]
+        for more in ([], ["--exhaustive"], ["--objective", "peak_B"], ["--top", "2"]):
+            found = search(*words, *more, "--platform", ",".join(platforms), "--best-of", "platform")
+            alone = [search(*words, *([] if "--top" in more else ["--top", "1"]), *more, "--platform", name)["results"] for name in platforms]  # searches that know nothing of each other
+            self.assertEqual(sorted(json.dumps(row["settings"]) for row in found["results"]), sorted(json.dumps(row["settings"]) for rows_of in alone for row in rows_of), more)
+            best = [row for row in found["results"] if "best_of" in row]
+            self.assertEqual(sorted(row["platform"] for row in best), sorted(platforms))
+            self.assertEqual(best[0], found["results"][0])
+            self.assertEqual(len(found["offers"]), 3)
+            for part, row in zip(found["offers"], best):
+                days = 1e12 / row["tokens_per_s"] / 86400
+                self.assertTrue(part.startswith(row["platform"]) and f"{days:.4g} days" in part and "with 16 GPUs" in part, part)
+                price = {"dgx-a100": 2.7, "dgx-h100": 6.155}.get(row["platform"])  # USD an hour, of the platforms' files
+                self.assertIn(" an unknown price" if price is None else f" {days * 24 * 16 * price:.0f} USD", part)
+
+    def test_the_best_of_each_platform_in_every_form(self):
+        common = ["search", "workloads/tiny.yaml", "--gpus", "8", "--vary", "mesh.tp=1,2", "--best-of", "platform"]
+        words = [*common, "--platform", "dgx-a100,dgx-h100"]
+        offers = search(*words[1:])["offers"]
+        self.assertRegex(offers[0], r"^dgx-h100 is best: [\d.]+ ms a step and [\d.e-]+ USD with 8 GPUs$")
+        self.assertRegex(offers[1], r"^dgx-a100: [\d.]+ ms a step and [\d.e-]+ USD with 8 GPUs$")
+        with tempfile.TemporaryDirectory() as folder:
+            code, out, err = run(*words, "--csv", f"{folder}/a.csv")
+            self.assertEqual(code, 0, err)
+            self.assertEqual(out.split("\n")[2:5:2], offers)
+            with open(f"{folder}/a.csv", encoding="utf-8", newline="") as file:
+                self.assertEqual([row["platform"] for row in csv.DictReader(file) if row["best_of"]], ["dgx-h100", "dgx-a100"])
+        markdown = run(*words, "--markdown")[1]
+        self.assertLess(markdown.index(offers[1]), markdown.index("| # | step |"))
+        # with two objectives the front of each platform
+        front = search(*words[1:], "--objective", "step_time_s,peak_B")["results"]
+        alone = [search(*common[1:6], "--platform", name, "--objective", "step_time_s,peak_B")["results"] for name in ("dgx-a100", "dgx-h100")]
+        self.assertEqual(sorted(json.dumps(row["settings"]) for row in front), sorted(json.dumps(row["settings"]) for rows_of in alone for row in rows_of))
+        # one of two has room for the model, or none
+        found = search(*common[1:], "--set", "model.layers=128", "--set", "model.hidden=4096", "--set", "model.heads=32", "--platform", "dgx-a100,dgx-b200")
+        self.assertEqual(([row["platform"] for row in found["results"]], found["offers"][1]), (["dgx-b200"], "dgx-a100: nothing is feasible"))
+        self.assertEqual(search(*words[1:], "--max", "step_time_s=1 ms")["offers"], ["dgx-a100: nothing is feasible", "dgx-h100: nothing is feasible"])
+        self.assertIn("is platform, got 'gpu'", run(*common[:-1], "gpu")[2])
+
+    def test_most_gpus_that_each_platform_can_use(self):
+        words = ["workloads/tiny.yaml", "--set", "batch.global=72", "--vary", "mesh.tp=1,2", "--vary", "mesh.pp=1,2,4"]
+        for most, node, platform in ((100, 8, "dgx-a100"), (88, 8, "dgx-a100"), (100, 72, "gb200-nvl72"), (60, 8, "dgx-h100"), (23, 8, "dgx-h100")):
+            used = search(*words, "--platform", platform, "--gpus", f"up-to:{most}", "--top", "100")
+            numbers = {row["gpus"] for row in used["results"]}
+            for gpus in range(most // node * node, 0, -node):  # one number after the other, by searches that are told it
+                counts = search(*words, "--platform", platform, "--gpus", gpus)["counts"]
+                if counts["illegal"] < counts["enumerated"]:
+                    break
+            self.assertLessEqual(numbers, {gpus}, platform)
+            self.assertLess(used["counts"]["illegal"], used["counts"]["enumerated"])
+        self.assertEqual(numbers, {16})
+        # 4,032 = 56 x 72, of which dp 32, pp 63, tp 2 makes a job; 4,096 = 512 x 8
+        words = ["workloads/llama3-405b-8k.yaml", "--vary", "mesh.tp=2,8", "--vary", "mesh.pp=16,63", "--vary", "schedule.v=2,8", "--vary", "recompute=full",
+                 "--vary", "batch.micro=1", "--vary", "data_parallel.zero=3", "--fidelity", "analytic"]
+        found = search(*words, "--platform", "dgx-h100,gb200-nvl72", "--gpus", "up-to:4096", "--best-of", "platform")
+        self.assertEqual({row["platform"]: row["gpus"] for row in found["results"]}, {"dgx-h100": 4096, "gb200-nvl72": 4032})
+        # no number is possible: the largest one's reasons
+        found = search("workloads/tiny.yaml", "--vary", "batch.micro=3", "--gpus", "up-to:30")
+        self.assertEqual((found["results"], found["counts"]["illegal"]), ([], 1))
+        for given, text in (("up-to:x", "got 'up-to:x'"), ("up-to:8,16", "got 'up-to:8'"), ("up-to:0", "takes numbers from 1"), ("up-to:7", "nearest: 8")):
+            code, _, err = run("search", "workloads/tiny.yaml", "--gpus", given)
+            self.assertEqual(code, 2, err)
+            self.assertIn(text, " ".join(err.split()))
+
+    def test_orders_with_equal_figures_are_one_row(self):
+        orders = ["[pp,dp,tp]", "[dp,pp,tp]", "[tp,pp,dp]"]
+        words = ["workloads/tiny.yaml", "--vary", "mesh.tp=2", "--vary", "mesh.pp=2", "--vary", f"mesh.order={','.join(orders)}"]
+        found = search(*words, "--gpus", "8,16", "--exhaustive")
+        self.assertEqual([(row["gpus"], row.get("equal_orders", 0)) for row in found["results"]], [(16, 0), (16, 0), (16, 0), (8, 2)])  # a node is one switch
+        self.assertEqual((found["equal_orders"], found["counts"]["simulated"]), (2, 6))
+        alone = [search("workloads/tiny.yaml", "--vary", "mesh.tp=2", "--vary", "mesh.pp=2", "--vary", f"mesh.order={order}")["results"][0] for order in orders]
+        for row in alone:
+            self.assertEqual([row["step_time_s"], row["time_share"]], [alone[0]["step_time_s"], alone[0]["time_share"]])
+        # the first five are five different jobs, with and without pruning, and however shards divide equal ones
+        words = ["workloads/tiny.yaml", "--vary", "mesh.tp=1,2,4", "--vary", "mesh.pp=1,2,4", "--vary", f"mesh.order={','.join(orders)}", "--top", "5"]
+        everything = search(*words[:-2], "--exhaustive", "--top", "100")
+        self.assertGreater(everything["equal_orders"], 4)
+        meshes = [json.dumps(row["mesh"], sort_keys=True) for row in everything["results"]]
+        self.assertEqual(len(set(meshes)), len(meshes))
+        self.assertEqual(rows(search(*words)), rows(everything)[:5])
+        with tempfile.TemporaryDirectory() as folder:
+            for shard in range(3):
+                search(*words, "--shard", f"{shard}/3", "--store", folder, codes=(0,))
+            self.assertEqual(run("merge", folder)[0], 0)
+            self.assertEqual(rows(search(*words, "--store", f"{folder}/study.db")), rows(everything)[:5])
+
+    def test_varied_keys_are_columns(self):
+        words = ["workloads/tiny.yaml", "--vary", "platform.tiers.rail.bandwidth=25 GB/s,50 GB/s", "--vary", "schedule={kind: 1f1b, partition: balanced},{kind: gpipe}", "--vary",
+                 "mesh.pp=1,3", "--vary", "mesh.tp=1", "--gpus", "48"]
+        out = run("search", *words, "--markdown")[1]
+        table = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines() if line.startswith("|")]
+        head = table[0]
+        self.assertIn("rail.bandwidth", head)
+        self.assertIn("schedule.partition", head)
+        self.assertNotIn("granularity", head)
+        found = search(*words)["results"]
+        for row, cells in zip(found, table[2:]):
+            self.assertEqual(cells[head.index("rail.bandwidth")], row["settings"]["platform.tiers.rail.bandwidth"])
+            self.assertEqual(cells[head.index("schedule")], row["schedule"])
+        self.assertNotIn("schedule.partition", run("search", "workloads/tiny.yaml", "--vary", "mesh.pp=1,3", "--gpus", "24", "--markdown")[1].split("### candidates")[0].split("to run")[0])
+
+    def test_schedules_of_the_workload_s_software(self):
+        every = {"gpipe", "1f1b", "interleaved", "interleaved_torch", "interleaved_flexible", "looped_bfs", "zbh1", "zbh2", "zb1p", "zbv", "vhalf", "vmin", "dualpipe",
+                 "dualpipev", "chimera", "seq1f1b"}
+        torch = {"gpipe", "interleaved_torch", "looped_bfs", "zb1p", "zbv"}
+        bubble = {"interleaved", "zbh1", "zbh2", "zbv", "vhalf", "vmin"}
+        for name, offered in (("megatron-core", {"interleaved"}), ("nemo", {"interleaved"}), ("megatron-lm-2021", {"interleaved"}),
+                              ("torchtitan", torch), ("torchtitan-2025", torch | {"dualpipev"}), ("deepspeed", set()), ("megatron-deepspeed", set()), ("bloom", set()),
+                              ("zero-bubble", bubble), ("deepseek-v3", {"dualpipe", "dualpipev"}), ("none", {"interleaved"})):
+            own = ["--set", "schedule={kind: 1f1b}", "--set", f"framework={name}"]
+            left_out, why = search("workloads/tiny.yaml", *own, "--usual", "--vary", "mesh.tp=1", "--vary", "mesh.pp=1")["untried_schedules"].split("; ")
+            self.assertEqual(set(left_out.split(", ")), every - offered - {"1f1b"}, name)
+            self.assertEqual(why, "no framework is named that has them" if name == "none" else "the framework has no further order of passes")
+        # DualPipe's other form is tried, and the best of both found
+        words = ["workloads/tiny.yaml", "--set", "model.layers=16", "--set", "schedule={kind: dualpipe}", "--vary", "mesh.pp=4", "--vary", "mesh.tp=1", "--vary", "mesh.order=[pp,dp]",
+                 "--vary", "batch.micro=1", "--vary", "recompute=none", "--vary", "data_parallel.zero=0"]
+        found = search(*words, "--usual", "--top", "50")["results"]
+        alone = search(*words, "--vary", "schedule.kind=dualpipev")["results"][0]
+        self.assertEqual([row["step_time_s"] for row in found if row["schedule"] == "dualpipev"], [alone["step_time_s"]])
+        self.assertIn("dualpipe", [row["schedule"] for row in found])
+        self.assertNotIn("untried_schedules", search(*words))
+
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
             best, table = (Path(folder) / name for name in ("best.yaml", "a.csv"))

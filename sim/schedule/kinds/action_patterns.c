@@ -79,7 +79,7 @@ void ms_generate_1f1b(const ms_1f1b_list *order, ms_action_list *list) {
 }
 
 /* Append a rank's list in the 1F1B order with split backward passes. As ms_generate_1f1b, but with
- * I in place of B, and after it the W whose I ran `lag` steps before; the W of the last `lag` steps
+ * I in rank of B, and after it the W whose I ran `lag` steps before; the W of the last `lag` steps
  * follow at the end. */
 void ms_generate_split(const ms_1f1b_list *order, int lag, ms_action_list *list) {
     for (int64_t k = 0; k < order->warmup; k++) {

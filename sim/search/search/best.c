@@ -45,15 +45,22 @@ static ms_status add_to_front(ms_search_best *best, const ms_search_score *score
 
 /* ---- one objective ---- */
 
-/* Whether `top` scores are known and a score is above the worst of them. */
+/* Whether `top` scores are known and a score is above the worst of them, and not equal to it. */
 static bool is_above_worst(const ms_search_best *best, const ms_search_score *score) {
-    return best->count == best->top && ms_search_compare(score, &best->scores[best->top - 1]) > 0;
+    const ms_search_score *worst = &best->scores[best->top - 1];
+    return best->count == best->top && ms_search_compare(score, worst) > 0 &&
+           !ms_search_is_equal(score, worst);
 }
 
-/* Insert a score into the sorted list of the `top` lowest, behind equal ones; the last score drops
- * out of a full list. */
+/* Insert a score into the sorted list of the `top` lowest; the last score drops out of a full list.
+ * A score that equals one of the list is left out: the candidate may differ from a known one in the
+ * order of its axes alone, have no row of its own, and must not take the place of a further one. */
 static void insert_score(ms_search_best *best, const ms_search_score *score) {
-    if (is_above_worst(best, score)) {
+    bool is_known = is_above_worst(best, score);
+    for (size_t i = 0; i < best->count && !is_known; i++) {
+        is_known = ms_search_is_equal(score, &best->scores[i]);
+    }
+    if (is_known) {
         return;
     }
     size_t at = best->count < best->top ? best->count++ : best->top - 1;

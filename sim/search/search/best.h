@@ -10,7 +10,7 @@
 typedef struct ms_search_best {
     const ms_search_goal *goal;
     size_t top;              /* number of best candidates that are wanted */
-    ms_search_score *scores; /* [count] of one objective: scores of the best, rising */
+    ms_search_score *scores; /* [count] of one objective: scores of the best, rising, each once */
     size_t count;            /* number of `scores`, at most `top` */
     ms_vector front;        /* of ms_search_score, with two objectives: those that none dominates */
     ms_shared_best *shared; /* of a shard: the other shards' scores; NULL: nothing is exchanged */

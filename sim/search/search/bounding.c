@@ -48,8 +48,9 @@ static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
         ms_search_record_miss(r, expected);
         return MS_OK;
     }
-    bool has_all = ms_vector_add(&r->feasible, &kept, 1) != NULL &&
-                   ms_search_best_add(&r->expected, &kept.estimate) == MS_OK;
+    bool has_all =
+        ms_vector_add(&r->feasible, &kept, 1) != NULL &&
+        ms_search_best_add(&r->expected[ms_search_group(r, index)], &kept.estimate) == MS_OK;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
 
@@ -181,8 +182,13 @@ ms_status ms_search_bound_all(ms_search_state *r) {
     return status;
 }
 
-bool ms_search_is_hopeless(ms_search_state *r, const ms_search_score *bound) {
-    return !r->study->is_exhaustive && ms_search_is_beaten(&r->best, bound);
+size_t ms_search_group(const ms_search_state *r, int64_t index) {
+    return r->groups > 1 ? ms_space_platform_of(r->study->space, index) : 0;
+}
+
+bool ms_search_is_hopeless(ms_search_state *r, int64_t index, const ms_search_score *bound) {
+    return !r->study->is_exhaustive &&
+           ms_search_is_beaten(&r->best[ms_search_group(r, index)], bound);
 }
 
 /* Each candidate is pruned, left in r->open for the second round, or estimated. Interrupts are held
@@ -194,15 +200,16 @@ ms_status ms_search_estimate_open(ms_search_state *r, bool until_expected) {
     ms_interrupt_hold();
     for (size_t i = 0; i < count; i++) {
         const ms_open_candidate candidate = MS_AT(&r->open, ms_open_candidate, i);
+        ms_search_best *expected = &r->expected[ms_search_group(r, candidate.index)];
         if (i % PROGRESS_EVERY == 0) {
             ms_search_report_progress(r, MS_SEARCH_ESTIMATING, (int64_t)i, (int64_t)count);
         }
         /* after an interrupt or a failure the rest stays in r->open, unchanged */
         status = status == MS_OK && ms_interrupt_pending_signal() != 0 ? MS_E_INTERRUPTED : status;
-        if (status == MS_OK && ms_search_is_hopeless(r, &candidate.bound)) {
+        if (status == MS_OK && ms_search_is_hopeless(r, candidate.index, &candidate.bound)) {
             status = apply_muted(r, candidate.index, prune_one);
         } else if (status != MS_OK ||
-                   (leaves_unlikely && ms_search_is_beaten(&r->expected, &candidate.bound))) {
+                   (leaves_unlikely && ms_search_is_beaten(expected, &candidate.bound))) {
             MS_AT(&r->open, ms_open_candidate, kept++) = candidate;
         } else {
             status = apply_muted(r, candidate.index, estimate_one);

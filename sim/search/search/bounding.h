@@ -38,9 +38,10 @@ typedef struct ms_search_state {
     ms_vector simulated; /* of ms_search_row: candidates that were simulated and fit */
     size_t settled;      /* number of `simulated` that are on the disk, where there is a store */
     ms_reasons illegal, failed; /* why candidates are illegal, why simulations failed */
-    ms_search_best best;        /* the best results of simulations */
-    ms_search_best expected;    /* the best estimates */
-    size_t next;           /* index into `feasible`; entries before it were handed out or pruned */
+    ms_search_best *best;       /* [groups] the best results of simulations of each group */
+    ms_search_best *expected;   /* [groups] the best estimates of each group */
+    size_t groups; /* of candidates whose best are wanted: one for each platform, or a single one */
+    size_t next;   /* index into `feasible`; entries before it were handed out or pruned */
     ms_job_spec spec;      /* the job that is simulated next */
     ms_shared_best shared; /* of a shard: the best results of all shards */
     ms_status status;      /* first fault of next_job, which returns no status */
@@ -55,9 +56,12 @@ void ms_search_record_miss(ms_search_state *r, const double *values);
 void ms_search_report_progress(const ms_search_state *r, ms_search_phase phase, int64_t done,
                                int64_t count);
 
-/* Whether the bound of a candidate is beyond the best results so far, so that the candidate cannot
- * be among the best. Always false in an exhaustive search. */
-bool ms_search_is_hopeless(ms_search_state *r, const ms_search_score *bound);
+/* The group of a candidate, an index into r->best.  index: of the candidate in the space. */
+size_t ms_search_group(const ms_search_state *r, int64_t index);
+
+/* Whether the bound of a candidate is beyond the best results of its group so far, so that the
+ * candidate cannot be among the best. Always false in an exhaustive search. */
+bool ms_search_is_hopeless(ms_search_state *r, int64_t index, const ms_search_score *bound);
 
 /* Bound all candidates. r->open gets the legal ones, lowest bounds first. Returns MS_OK;
  * MS_E_INTERRUPTED; MS_E_INPUT (reported) as ms_search_goal_check; MS_E_NOMEM, and others as

@@ -204,33 +204,77 @@ static void add_schedule(default_axis *draft, ms_schedule_kind kind, int chunks)
     add_value(draft, settings, count, kind == MS_SCHEDULE_1F1B ? NEEDS_NOTHING : NEEDS_PIPELINE);
 }
 
-/* Add the axis of schedules, unless the user varies their kind or virtual stages: 1F1B with one
- * stage per rank, interleaved schedules, and the workload's own kind. A kind that takes any number
- * of virtual stages is added with each of CHUNKS. */
+/* The kinds of schedules that software offers beside 1F1B, as bits. A row is for the frameworks in
+ * its text, and for workloads without a framework whose own kind is there; the last is for all
+ * others, Megatron Core among them, whose groups of microbatches (interleaved_flexible) make the
+ * order of `interleaved` unless schedule.group says otherwise. Sources: Megatron-LM core 0.15,
+ * megatron.core.pipeline_parallel.schedules; PyTorch 2.10, get_schedule_class of
+ * torch.distributed.pipelining.schedules; README of the zero-bubble fork; DeepSeek's library
+ * DualPipe; DeepSpeed 0.16, TrainSchedule of deepspeed.runtime.pipe.schedule, which is 1F1B.
+ * Composer and T5X have no pipelines. */
+#define KIND(kind) (1U << MS_SCHEDULE_##kind)
+#define TORCH      (KIND(GPIPE) | KIND(INTERLEAVED_TORCH) | KIND(LOOPED_BFS) | KIND(ZB1P) | KIND(ZBV))
+static const struct {
+    const char *names;
+    unsigned kinds;
+} OFFERS[] = {
+    {"torchtitan", TORCH},
+    {"torchtitan-2025", TORCH | KIND(DUALPIPEV)},
+    {"zero-bubble zbh1 zbh2 zbv vhalf vmin",
+     KIND(INTERLEAVED) | KIND(ZBH1) | KIND(ZBH2) | KIND(ZBV) | KIND(VHALF) | KIND(VMIN)},
+    {"deepseek-v3 dualpipev", KIND(DUALPIPE) | KIND(DUALPIPEV)},
+    {"megatron-deepspeed-fp16 bloom-fp16 composer t5x", 0},
+    {"", KIND(INTERLEAVED)},
+};
+
+/* The kinds of the default space, as bits: 1F1B, the workload's own, and those of its software. A
+ * name without its year or variant is a part of a row's text, too. */
+static unsigned offered_kinds(const ms_space *space) {
+    ms_schedule_kind own = space->base.schedule.kind;
+    const char *framework = space->base.framework.name;
+    const char *name = framework != NULL ? framework : ms_schedule_kind_name(own);
+    size_t row = 0;
+    while (row + 1 < (size_t)COUNT_OF(OFFERS) && strstr(OFFERS[row].names, name) == NULL) {
+        row++;
+    }
+    return OFFERS[row].kinds | KIND(1F1B) | 1U << own;
+}
+
+/* Add the axis of schedules, unless the user varies their kind or virtual stages: 1F1B, which comes
+ * first, and the other kinds of the default space. A kind that takes any number of virtual stages
+ * is added with each of CHUNKS, and with the workload's own number. Kinds that are left out are
+ * listed in `untried` of the axis. */
 static void add_schedules(ms_space *space, ms_vector *axes) {
     const ms_spec_schedule *own = &space->base.schedule;
+    enum { VALUES_MAX = MS_SCHEDULE_KIND_COUNT * (COUNT_OF(CHUNKS) + 1) };
+    ms_buffer untried = {0};
     default_axis draft;
     if (own->csv != NULL || ms_space_is_varied(axes, "schedule.kind") ||
         ms_space_is_varied(axes, "schedule.v") ||
-        !begin_axis(&draft, space, "schedule", 2 * COUNT_OF(CHUNKS) + 2)) {
+        !begin_axis(&draft, space, "schedule", VALUES_MAX)) {
         return;
     }
-    bool is_free = ms_schedule_kind_traits(own->kind).chunks == 0; /* takes any number of stages */
+    unsigned offered = offered_kinds(space);
     add_schedule(&draft, MS_SCHEDULE_1F1B, 0);
-    for (int i = 0; i < COUNT_OF(CHUNKS); i++) {
-        add_schedule(&draft, MS_SCHEDULE_INTERLEAVED, CHUNKS[i]);
+    for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
+        bool is_free = ms_schedule_kind_traits(kind).chunks == 0; /* takes any number of stages */
+        if ((offered >> kind & 1) == 0) {
+            ms_buffer_printf(&untried, "%s%s", untried.length == 0 ? "" : ", ",
+                             ms_schedule_kind_name(kind));
+            continue;
+        }
+        for (int i = 0; i < (is_free ? COUNT_OF(CHUNKS) : 1) && kind != MS_SCHEDULE_1F1B; i++) {
+            add_schedule(&draft, kind, is_free ? CHUNKS[i] : 0);
+        }
+        if (is_free && kind == (int)own->kind && own->chunks > 0 &&
+            !has_number(CHUNKS, COUNT_OF(CHUNKS), own->chunks)) {
+            add_schedule(&draft, kind, own->chunks);
+        }
     }
-    bool is_listed = own->kind == MS_SCHEDULE_INTERLEAVED;
-    for (int i = 0; i < COUNT_OF(CHUNKS) && is_free && !is_listed; i++) {
-        add_schedule(&draft, own->kind, CHUNKS[i]);
-    }
-    /* whether the values so far include the workload's own schedule */
-    bool has_own =
-        (is_free && (own->chunks == 0 || has_number(CHUNKS, COUNT_OF(CHUNKS), own->chunks))) ||
-        own->kind == MS_SCHEDULE_1F1B;
-    if (!has_own) {
-        add_schedule(&draft, own->kind, own->chunks);
-    }
+    ms_buffer_puts(&untried, space->base.framework.name == NULL
+                                 ? "; no framework is named that has them"
+                                 : "; the framework has no further order of passes");
+    draft.axis.untried = ms_buffer_keep(&untried, space->arena);
     ms_vector_add(axes, &draft.axis, 1);
 }
 
@@ -260,17 +304,14 @@ static ms_schedule_kind kind_without_chunks(const space_value *value) {
  * own number. */
 static void add_with_chunks(default_axis *draft, const space_value *value, int chunks,
                             space_need need) {
-    space_setting *settings = MS_NEW(draft->space->arena, space_setting, value->count + 1);
-    if (settings == NULL) {
-        return; /* the arena has failed, which the caller reports */
+    ms_arena *arena = draft->space->arena;
+    space_setting *settings = MS_NEW(arena, space_setting, value->count + 1);
+    if (settings != NULL) { /* else the arena has failed, which the caller reports */
+        memcpy(settings, value->settings, value->count * sizeof *settings);
+        settings[value->count] =
+            (space_setting){.key = "schedule.v", .value = ms_arena_printf(arena, "%d", chunks)};
+        add_value(draft, settings, (int)value->count + 1, need);
     }
-    memcpy(settings, value->settings, value->count * sizeof *settings);
-    settings[value->count] =
-        (space_setting){.key = "schedule.v",
-                        .value = ms_arena_printf(draft->space->arena, "%d", chunks),
-                        .setter = ms_space_setter("schedule.v")};
-    draft->values[draft->axis.count++] =
-        (space_value){.settings = settings, .count = value->count + 1, .need = need};
 }
 
 /* Whether a value sets a kind that takes any number of virtual stages, without setting

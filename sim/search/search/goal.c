@@ -13,6 +13,9 @@
 
 static const double MILLION = 1e6, DAY_S = 86400.0;
 
+/* Share of a value by which equal values may differ. */
+static const double EQUAL = 1e-5;
+
 /* A quantity as the command line names it. */
 typedef struct quantity_row {
     const char *name;
@@ -265,6 +268,15 @@ int ms_search_compare(const ms_search_score *a, const ms_search_score *b) {
         }
     }
     return 0;
+}
+
+/* Tables show four digits, so jobs that differ by less look the same. */
+bool ms_search_is_equal(const ms_search_score *a, const ms_search_score *b) {
+    bool is_equal = true;
+    for (int i = 0; i < MS_SEARCH_OBJECTIVES_MAX; i++) {
+        is_equal = is_equal && fabs(a->of[i] - b->of[i]) <= EQUAL * fabs(b->of[i]);
+    }
+    return is_equal;
 }
 
 bool ms_search_dominates(const ms_search_score *a, const ms_search_score *b) {

@@ -44,26 +44,67 @@ static ms_status sort_rows(const ms_space *space, ms_search_row *rows, size_t co
     return MS_OK;
 }
 
-/* Move the rows of the Pareto front to the beginning: the rows that no other row dominates
- * (ms_search_dominates). Both parts keep their order. rows: [count] sorted by score. Since a row
- * can only be dominated by one before it, a row is compared with the rows kept so far. *kept_out:
- * number of rows of the front. Returns MS_OK; MS_E_NOMEM. */
-static ms_status partition_front(ms_search_row *rows, size_t count, ms_arena *arena,
-                                 size_t *kept_out) {
+/* Whether two simulated candidates differ only in the order of the mesh's axes, and have equal
+ * steps and bubbles, to the digits of ms_search_is_equal. A bubble may be 0, so it is compared as a
+ * part of the step. */
+static bool is_other_order(const ms_space *space, const ms_search_row *a, const ms_search_row *b) {
+    const ms_search_score own = {{a->figures.step_time_s, 1 + a->figures.bubble_fraction}};
+    const ms_search_score other = {{b->figures.step_time_s, 1 + b->figures.bubble_fraction}};
+    return ms_space_is_reordered(space, a->index, b->index) && ms_search_is_equal(&own, &other);
+}
+
+/* Merge simulated rows with equal figures that differ only in the order of the mesh's axes into the
+ * first of them. rows: [count] sorted by score. Returns the number of rows that are left, which
+ * keep their order. */
+static size_t merge_orders(const ms_space *space, ms_search_row *rows, size_t count) {
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = kept;
+        bool is_known = false;
+        while (at > 0 && !is_known && ms_search_is_equal(&rows[at - 1].score, &rows[i].score)) {
+            is_known = is_other_order(space, &rows[--at], &rows[i]);
+        }
+        if (is_known) {
+            rows[at].equal_orders++;
+        } else {
+            rows[kept++] = rows[i];
+        }
+    }
+    return kept;
+}
+
+/* Whether a row is among the best: on the Pareto front, or one of the first `top` rows, of its
+ * platform or of all. rows: [kept] the best rows so far. Rows come by their scores, and a row can
+ * only be dominated by one before it (ms_search_dominates), so these rows decide. */
+static bool is_among_best(const ms_search_study *study, const ms_search_row *rows, size_t kept,
+                          const ms_search_row *row) {
+    bool is_front = study->goal->objective_count > 1;
+    size_t platform = ms_space_platform_of(study->space, row->index), better = 0;
+    if (!is_front && !study->is_by_platform) {
+        return kept < (size_t)study->top;
+    }
+    for (size_t i = 0; i < kept; i++) {
+        bool is_other =
+            study->is_by_platform && ms_space_platform_of(study->space, rows[i].index) != platform;
+        better += !is_other && (!is_front || ms_search_dominates(&rows[i].score, &row->score));
+    }
+    return better < (is_front ? 1 : (size_t)study->top);
+}
+
+/* Move the best rows (is_among_best) to the beginning. Both parts keep their order. rows: [count]
+ * sorted by score. *kept_out: number of the best rows. Returns MS_OK; MS_E_NOMEM. */
+static ms_status partition_best(const ms_search_study *study, ms_search_row *rows, size_t count,
+                                ms_arena *arena, size_t *kept_out) {
     ms_search_row *others = MS_NEW(arena, ms_search_row, count);
     size_t kept = 0, left = 0;
     if (others == NULL && count > 0) {
         return MS_E_NOMEM;
     }
     for (size_t i = 0; i < count; i++) {
-        bool is_dominated = false;
-        for (size_t other = 0; other < kept && !is_dominated; other++) {
-            is_dominated = ms_search_dominates(&rows[other].score, &rows[i].score);
-        }
-        if (is_dominated) {
-            others[left++] = rows[i];
-        } else {
+        if (is_among_best(study, rows, kept, &rows[i])) {
             rows[kept++] = rows[i];
+        } else {
+            others[left++] = rows[i];
         }
     }
     for (size_t i = 0; i < left; i++) {
@@ -148,20 +189,21 @@ static ms_status describe(ms_space *space, ms_search_row *row, ms_arena *arena, 
 
 /* ---- the lists ---- */
 
-/* The best are the first `top` simulated rows, or with two objectives the Pareto front, however
- * many these are. Only rows that are listed are described, because finding a limit lays out the
+/* Only rows that are listed are described, because finding a limit lays out the
  * job's mesh. */
 ms_status ms_search_make_rows(const ms_search_study *study, ms_search_row *rows,
                               const size_t counts[2], ms_arena *arena, ms_diag *diag,
                               ms_search_findings *result) {
-    size_t simulated = counts[0];
-    size_t top = simulated < (size_t)study->top ? simulated : (size_t)study->top;
+    size_t simulated = counts[0], top = 0, estimated = counts[1] - counts[0];
     ms_status status = sort_rows(study->space, rows, simulated, arena);
-    if (status == MS_OK && study->goal->objective_count > 1) {
-        status = partition_front(rows, simulated, arena, &top);
+    if (status == MS_OK) {
+        simulated = merge_orders(study->space, rows, simulated);
+        memmove(rows + simulated, rows + counts[0], estimated * sizeof *rows);
+        result->equal_orders = (int64_t)(counts[0] - simulated);
+        status = partition_best(study, rows, simulated, arena, &top);
     }
     size_t listed = top + (size_t)study->rest_max;
-    listed = listed < counts[1] ? listed : counts[1];
+    listed = listed < simulated + estimated ? listed : simulated + estimated;
     for (size_t i = 0; i < listed && status == MS_OK; i++) {
         status = describe(study->space, &rows[i], arena, diag);
     }

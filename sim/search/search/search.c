@@ -59,7 +59,7 @@ static ms_status record_figures(ms_search_state *r, size_t slot, const ms_run_fi
                                .estimate_s = candidate->estimate_s,
                                .bound_s = candidate->bound_s};
     r->out->counts.simulated++;
-    status = ms_search_best_add(&r->best, &row.score);
+    status = ms_search_best_add(&r->best[ms_search_group(r, row.index)], &row.score);
     bool has_all = status == MS_OK && ms_vector_add(&r->simulated, &row, 1) != NULL;
     return has_all ? MS_OK : ms_diag_no_memory(r->diag);
 }
@@ -111,7 +111,8 @@ static ms_status use_stored_results(ms_search_state *r) {
     size_t count = r->study->store == NULL ? 0 : r->feasible.count;
     for (size_t slot = r->next; slot < count && r->status == MS_OK; slot++) {
         ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, slot);
-        if (!candidate->is_settled && !ms_search_is_hopeless(r, &candidate->bound)) {
+        if (!candidate->is_settled &&
+            !ms_search_is_hopeless(r, candidate->index, &candidate->bound)) {
             r->status = ms_space_spec(r->study->space, candidate->index, r->diag, &r->spec);
             candidate->is_settled = r->status == MS_OK && use_stored_result(r, slot);
         }
@@ -149,7 +150,7 @@ static const ms_job_spec *next_job(void *context, size_t *ticket_out) {
         if (candidate->is_settled) {
             continue;
         }
-        if (ms_search_is_hopeless(r, &candidate->bound)) {
+        if (ms_search_is_hopeless(r, candidate->index, &candidate->bound)) {
             r->out->counts.pruned++;
             continue;
         }
@@ -226,13 +227,13 @@ static ms_status write_held_rows(void *context, double *wait_s_out) {
 }
 
 /* Open the exchange of best results with the other shards of the search, and let r->best use it.
- * Nothing is exchanged without a folder, or for two objectives: the files hold one value per
- * candidate. `identity` has all that the result of the search depends on, so that files of another
- * search in the same folder are ignored. */
+ * Nothing is exchanged without a folder, for two objectives, or for the best of each platform: the
+ * files hold one value per candidate. `identity` has all that the result of the search depends on,
+ * so that files of another search in the same folder are ignored. */
 static ms_status open_sharing(ms_search_state *r) {
     const ms_search_study *study = r->study;
     ms_buffer identity;
-    if (study->share == NULL || study->goal->objective_count > 1) {
+    if (study->share == NULL || study->goal->objective_count > 1 || r->groups > 1) {
         return MS_OK;
     }
     ms_buffer_init(&identity);
@@ -250,7 +251,7 @@ static ms_status open_sharing(ms_search_state *r) {
             : ms_shared_best_open(study->share, study->shard, ms_buffer_text(&identity),
                                   identity.length, (size_t)study->top, r->arena, &r->shared);
     ms_buffer_release(&identity);
-    r->best.shared = status == MS_OK ? &r->shared : NULL;
+    r->best->shared = status == MS_OK ? &r->shared : NULL;
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 
@@ -294,7 +295,10 @@ static ms_status find_best(ms_search_state *r) {
         status = ms_search_estimate_open(r, is_first);
         ms_status stored = use_stored_results(r); /* an interrupted search shows them, too */
         status = status == MS_OK ? stored : status;
-        bool has_enough = is_first && ms_search_best_is_full(&r->best);
+        bool has_enough = is_first;
+        for (size_t group = 0; group < r->groups; group++) {
+            has_enough = has_enough && ms_search_best_is_full(&r->best[group]);
+        }
         status = status == MS_OK && !has_enough ? simulate(r) : status;
         if (!is_first) {
             break;
@@ -391,9 +395,16 @@ ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *
                         ms_search_findings *result_out) {
     *result_out = (ms_search_findings){.failure = MS_OK};
     ms_search_state r = {.study = study, .arena = arena, .diag = diag, .out = result_out};
-    if (ms_search_best_init(&r.best, study->goal, (size_t)study->top, arena) != MS_OK ||
-        ms_search_best_init(&r.expected, study->goal, (size_t)study->top, arena) != MS_OK) {
-        return ms_diag_no_memory(diag);
+    size_t platforms = ms_space_platforms(study->space)->count;
+    r.groups = study->is_by_platform && platforms > 1 ? platforms : 1;
+    r.best = MS_NEW(arena, ms_search_best, r.groups);
+    r.expected = MS_NEW(arena, ms_search_best, r.groups);
+    for (size_t i = 0; i < r.groups; i++) {
+        if (r.best == NULL || r.expected == NULL ||
+            ms_search_best_init(&r.best[i], study->goal, (size_t)study->top, arena) != MS_OK ||
+            ms_search_best_init(&r.expected[i], study->goal, (size_t)study->top, arena) != MS_OK) {
+            return ms_diag_no_memory(diag);
+        }
     }
     r.estimator = ms_estimator_new(arena);
     ms_buffer_init(&r.reason);
@@ -410,8 +421,10 @@ ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *
     }
     ms_estimator_free(r.estimator);
     ms_buffer_release(&r.reason);
-    ms_search_best_release(&r.best);
-    ms_search_best_release(&r.expected);
+    for (size_t i = 0; i < r.groups; i++) {
+        ms_search_best_release(&r.best[i]);
+        ms_search_best_release(&r.expected[i]);
+    }
     ms_vector_release(&r.open);
     ms_vector_release(&r.feasible);
     ms_vector_release(&r.simulated);

@@ -97,17 +97,21 @@ static ms_status add_clusters(const ms_space *space, size_t index, const char *f
         ms_vector_add(clusters, &as_it_is, 1);
         return MS_OK;
     }
-    const ms_ints same = {&own, 1};
-    const ms_ints *wanted = asked->count == 0 ? &same : asked;
+    const int *limits = space->request->limits;
+    int most = limits == NULL ? 0 : limits[index] / cluster->gpus_per_node * cluster->gpus_per_node;
+    const ms_ints same = {limits == NULL ? &own : &most, 1};
+    const ms_ints *wanted = asked->count == 0 || limits != NULL ? &same : asked;
     size_t before = clusters->count;
     for (size_t i = 0; i < wanted->count; i++) {
         const space_cluster one = {file, wanted->items[i] / cluster->gpus_per_node,
-                                   wanted->items[i], ms_platform_scale_up_domain(cluster)};
-        if (wanted->items[i] % cluster->gpus_per_node == 0) {
+                                   wanted->items[i], ms_platform_scale_up_domain(cluster), index};
+        if (one.nodes > 0 && wanted->items[i] % cluster->gpus_per_node == 0) {
             ms_vector_add(clusters, &one, 1);
         }
     }
-    return clusters->count > before ? MS_OK : fault_gpus(space, cluster, wanted->items[0], diag);
+    return clusters->count > before
+               ? MS_OK
+               : fault_gpus(space, cluster, asked->count == 0 ? own : asked->items[0], diag);
 }
 
 /* One cluster for each platform and number of GPUs that go together. */

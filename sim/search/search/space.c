@@ -414,6 +414,39 @@ const ms_job_spec *ms_space_base(const ms_space *space) {
     return &space->base;
 }
 
+const ms_words *ms_space_platforms(const ms_space *space) {
+    return &space->request->platforms;
+}
+
+const char *ms_space_untried(const ms_space *space) {
+    const char *untried = NULL;
+    for (size_t i = 0; i < space->axis_count; i++) {
+        untried = untried == NULL ? space->axes[i].untried : untried;
+    }
+    return untried;
+}
+
+bool ms_space_varies(const ms_space *space, const char *setting) {
+    const ms_vector axes = {.data = space->axes, .count = space->axis_count};
+    return ms_space_is_varied(&axes, setting);
+}
+
+/* The shape of a candidate: the first digit of its number. */
+static const space_shape *shape_of(const ms_space *space, int64_t index) {
+    return &space->shapes[index / (space->count / (int64_t)space->shape_count)];
+}
+
+size_t ms_space_platform_of(const ms_space *space, int64_t index) {
+    return space->clusters[shape_of(space, index)->cluster].platform;
+}
+
+bool ms_space_is_reordered(const ms_space *space, int64_t a, int64_t b) {
+    const space_shape *left = shape_of(space, a), *right = shape_of(space, b);
+    int64_t values = space->count / (int64_t)space->shape_count; /* numbers of each shape */
+    return a % values == b % values && left->cluster == right->cluster &&
+           memcmp(left->sizes, right->sizes, sizeof left->sizes) == 0;
+}
+
 /* Axes of the mesh with one size, and a single order, do not vary and are not listed. */
 ms_status ms_space_axes(const ms_space *space, ms_arena *arena, const ms_space_axis_view **axes_out,
                         size_t *count_out) {

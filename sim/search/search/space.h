@@ -44,8 +44,9 @@ typedef struct space_axis {
     const char *key;
     const space_value *values; /* [count] */
     size_t count;
-    bool is_read; /* some value has no setter and is read with the workload file */
-    bool is_fit;  /* choices of the workload's framework depend on the value */
+    bool is_read;        /* some value has no setter and is read with the workload file */
+    bool is_fit;         /* choices of the workload's framework depend on the value */
+    const char *untried; /* as ms_space_untried; NULL: nothing */
 } space_axis;
 
 /* Sizes that an axis of the mesh may have. */
@@ -61,7 +62,8 @@ typedef struct space_cluster {
     const char *file; /* value of `platform.file`; NULL: the workload's platform */
     int nodes;        /* 0: as many as the workload has */
     int gpus;
-    int domain; /* GPUs of a scale-up domain (ms_platform_scale_up_domain) */
+    int domain;      /* GPUs of a scale-up domain (ms_platform_scale_up_domain) */
+    size_t platform; /* index into the request's `platforms` */
 } space_cluster;
 
 /* A shape: a mesh on a cluster. */
@@ -96,7 +98,7 @@ struct ms_space {
     int other_size;            /* of that axis, in all candidates; 1: there is none */
     const space_shape *shapes; /* [shape_count] */
     size_t shape_count;
-    const space_axis *axes; /* [axis_count] digits of a candidate's number behind the shape */
+    space_axis *axes; /* [axis_count] digits of a candidate's number behind the shape */
     size_t axis_count;
     bool places_layers;         /* layers are partitioned anew where they do not fit the stages */
     bool is_at_pass_level;      /* candidates are simulated at granularity `pass` */
@@ -136,7 +138,8 @@ const ms_setter *ms_space_setter(const char *key);
  * value that must be read with the workload file. */
 bool ms_space_set(const ms_setter *setter, const char *value, ms_job_spec *spec);
 
-/* Whether some value of some axis sets a key, alone or with other keys.  axes: of space_axis. */
+/* Whether some value of some axis sets a key, alone or with other keys.  axes: of space_axis.  key:
+ * a key, or a setting "key=value". */
 bool ms_space_is_varied(const ms_vector *axes, const char *key);
 
 /* Replace each value that sets schedule.kind without schedule.v by one value per usual number of

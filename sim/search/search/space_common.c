@@ -37,11 +37,13 @@ const ms_node *ms_space_item_node(const ms_node *list, size_t index) {
 }
 
 bool ms_space_is_varied(const ms_vector *axes, const char *key) {
+    size_t length = strcspn(key, "=");
     for (size_t i = 0; i < axes->count; i++) {
         const space_axis *axis = &MS_AT(axes, space_axis, i);
         for (size_t v = 0; v < axis->count; v++) {
             for (size_t s = 0; s < axis->values[v].count; s++) {
-                if (strcmp(axis->values[v].settings[s].key, key) == 0) {
+                const char *own = axis->values[v].settings[s].key;
+                if (strlen(own) == length && strncmp(own, key, length) == 0) {
                     return true;
                 }
             }

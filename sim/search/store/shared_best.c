@@ -62,10 +62,16 @@ void ms_shared_best_tell(const ms_shared_best *best, const ms_search_score *scor
     }
 }
 
-/* Insert a value of another shard into best->heard, sorted, if it is among the `top` lowest. */
+/* Insert a value of another shard into best->heard, sorted, if it is among the `top` lowest and not
+ * there yet. */
 static void insert_value(ms_shared_best *best, double value) {
     size_t at = best->heard_count;
-    if (at == best->top && value >= best->heard[at - 1]) {
+    bool is_known = at == best->top && value >= best->heard[at - 1];
+    for (size_t i = 0; i < at && !is_known; i++) {
+        is_known =
+            ms_search_is_equal(&(ms_search_score){{value}}, &(ms_search_score){{best->heard[i]}});
+    }
+    if (is_known) {
         return;
     }
     at = at < best->top ? best->heard_count++ : at - 1;
@@ -126,20 +132,21 @@ static void read_other_files(ms_shared_best *best) {
     best->next_s = end_s + fmax(PAUSE_S, PAUSE_TO_READING * (end_s - start_s));
 }
 
-/* The `top`-th lowest of two sorted lists, the scores of this shard and the values of the others;
- * both are of distinct candidates. */
+/* The `top`-th lowest of two sorted lists, the scores of this shard and the values of the others. A
+ * value that both lists have (ms_search_is_equal) counts once, as it may be that of one job in two
+ * orders of its axes. */
 double ms_shared_best_limit(ms_shared_best *best, const ms_search_score *scores, size_t count) {
     read_other_files(best);
     size_t own = 0;
     size_t other = 0;
     double limit = INFINITY;
-    if (count + best->heard_count < best->top) {
-        return INFINITY;
-    }
     for (size_t i = 0; i < best->top; i++) { /* merges two rising lists up to the top-th value */
-        bool is_own =
-            other == best->heard_count || (own < count && scores[own].of[0] <= best->heard[other]);
-        limit = is_own ? scores[own++].of[0] : best->heard[other++];
+        double first = own < count ? scores[own].of[0] : INFINITY;
+        double second = other < best->heard_count ? best->heard[other] : INFINITY;
+        limit = fmin(first, second);
+        const ms_search_score least = {{limit}};
+        own += ms_search_is_equal(&(ms_search_score){{first}}, &least);
+        other += ms_search_is_equal(&(ms_search_score){{second}}, &least);
     }
     return limit;
 }

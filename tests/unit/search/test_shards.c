@@ -256,6 +256,10 @@ Test(shards, tell_each_other_their_best) {
     cr_assert_eq(limit_of(&second, others, 3), 0.75);
     cr_assert_eq(limit_of(&second, others, 0), INFINITY, "its own file does not count");
     cr_assert_eq(limit_of(&second, others, 1), 5);
+    const ms_search_score same[] = {{{0.5}}, {{0.75}}, {{0.75}}};
+    cr_assert_eq(limit_of(&first, same, 2), 4, "an equal value may be the same job in other order");
+    ms_shared_best_tell(&second, same, 3);
+    cr_assert_eq(limit_of(&first, own, 2), 0.75, "1/3, 0.5 and one 0.75");
     cr_assert_eq(unlink(file_in(&d, FILES[1])), 0);
     cr_assert_eq(limit_of(&first, own, 2), INFINITY, "what is gone is not known any more");
     FILE *half = fopen(file_in(&d, FILES[1]), "w");

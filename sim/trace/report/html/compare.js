@@ -89,9 +89,10 @@ function showTraces(result) {
 // Add title, verdict and tiles.
 function showCompareHead(result) {
   const failed = result.differences.filter((row) => row.failed).length;
-  const words = !result.guarded_ok ? "The guard is broken" : result.equal ? "Equal" : "Changed within the guard";
+  const areOffers = !result.are_folders && result.traces[0].offers; // two platforms or numbers of GPUs, which no guard is about
+  const words = areOffers ? "Two offers" : !result.guarded_ok ? "The guard is broken" : result.equal ? "Equal" : "Changed within the guard";
   put("head", el("h1", {}, DATA.title), el("p", { className: "soft" }, "b against a"),
-    el("p", { className: "verdict" }, el("span", { className: result.guarded_ok ? "good" : "bad" }, words), `: ${result.differences.length.toLocaleString("en")} of ${result.compared.toLocaleString("en")} quantities differ`, failed > 0 ? `, ${failed} more than the guard lets pass.` : "."));
+    el("p", { className: "verdict" }, el("span", { className: areOffers ? "" : result.guarded_ok ? "good" : "bad" }, words), `: ${result.differences.length.toLocaleString("en")} of ${result.compared.toLocaleString("en")} quantities differ`, failed > 0 && !areOffers ? `, ${failed} more than the guard lets pass.` : "."));
   const first = result.traces[0];
   const change = first.step_time_b_s / first.step_time_a_s - 1;
   if (!result.are_folders && isNumber(first.step_time_a_s)) {

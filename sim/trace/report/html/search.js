@@ -47,6 +47,13 @@ function showSearchHead(result) {
     put("head", el("p", { className: "verdict bad" }, result.partial ? "Nothing was found by then." : "Nothing is feasible: below stands why."));
     return;
   }
+  if (result.offers !== undefined) {
+    const offers = result.results.map((row, i) => [row, `/result/results/${i}`]).filter(([row]) => row.best_of);
+    const time = (row, at) => (isNumber(row.training_days) ? el("span", {}, figure(`${at}/training_days`, ""), " days") : figure(`${at}/step_time_s`, "time"));
+    const cost = (row, at) => ["training_cost", "cost"].filter((key) => isNumber(row[key])).slice(0, 1).flatMap((key) => [figure(`${at}/${key}`, ""), key === "cost" ? " USD a step, " : " USD, "]);
+    put("head", el("p", { className: "verdict", id: "headline" }, `${result.offers.join("; ")}.`),
+      el("ul", { className: "tiles", id: "offers" }, ...offers.map(([row, at]) => tile(row.platform, time(row, at), [...cost(row, at), figure(`${at}/gpus`, "count"), " GPUs"]))));
+  }
   put("head", el("p", { className: "verdict" }, "The best is ", el("strong", {}, candidateWords(best)), ". It is limited by ", best.limited_by, ": ", figure(`${of}/limit_share`, "share"), " of the step."),
     el("ul", { className: "tiles" }, ...QUANTITIES.filter(([key]) => isNumber(best[key])).map(([key, words, unit]) => tile(words, figure(`${of}/${key}`, unit), []))),
     el("p", { className: "soft" }, "By itself:"), el("pre", { id: "best-command", tabIndex: 0 }, commandOf(best)));
@@ -70,11 +77,14 @@ function searchColumns(result, rows) {
   const axes = ["pp", "dp", "ep", "cp", "tp"].filter((axis) => rows.some((row) => (row.mesh[axis] || 1) > 1));
   const varies = (key) => new Set(rows.map((row) => row[key])).size > 1;
   const plain = [["schedule", "schedule"], ["v", "v", "count"], ["micro_batch", "micro", "count"], ["recompute", "recompute"], ["zero", "ZeRO", "count"], ["gpus", "GPUs", "count"], ["platform", "platform"]].filter(([key]) => varies(key));
+  const own = /^(mesh\..*|platform\.(file|nodes)|schedule\.(kind|v)|batch\.micro|recompute|data_parallel\.zero)$/; // keys that other columns show
+  const settings = [...new Set(rows.flatMap((row) => Object.keys(row.settings)))].filter((key) => !own.test(key) && new Set(rows.map((row) => String(row.settings[key]))).size > 1);
   const best = rows[0][result.objective];
   return [
     { key: "rank", title: "#", unit: "count", value: (row) => row.at + 1 },
     ...axes.map((axis) => ({ key: axis, title: axis, unit: "count", value: (row) => row.mesh[axis] || 1 })),
     ...plain.map(([key, title, unit]) => ({ key: key.replace("_batch", ""), title, unit, value: (row) => row[key] })),
+    ...settings.map((key) => ({ key: key.replace(/\W/g, "_"), title: key.split(".").slice(-2).join("."), value: (row) => (row.settings[key] === undefined ? "" : String(row.settings[key])) })),
     { key: "step", title: "step", unit: "time", value: (row) => row.step_time_s, path: (row) => `${of(row)}/step_time_s` },
     ...(isNumber(best) && best !== 0 ? [{ key: "distance", title: "to the best", unit: "share", value: (row) => (isNumber(row[result.objective]) ? row[result.objective] / best - 1 : undefined) }] : []),
     ...(rows.every(isSimulated) ? [] : [{ key: "estimate", title: "estimate", unit: "time", value: (row) => row.estimate_s, path: (row) => `${of(row)}/estimate_s` }]),
@@ -145,11 +155,12 @@ function scopeWords(result, rows) {
   const { simulated } = result.counts;
   const { estimated } = result.rest;
   const listed = rows.filter((row) => !isSimulated(row)).length;
-  const left = simulated + estimated - rows.length;
+  const left = simulated - result.equal_orders + estimated - rows.length;
   const many = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
   const were = (count) => (count === 1 ? "was" : "were");
   const only = estimated === 0 ? "." : `, and ${estimated.toLocaleString("en")} that ${estimated === 1 ? "fits" : "fit"} ${were(estimated)} estimated and not simulated${result.partial ? " by then" : ", as none of them could be among the best"}.`;
   return `Of ${many(result.counts.enumerated, "candidate")} ${simulated.toLocaleString("en")} ${were(simulated)} simulated${only}`
+    + (result.equal_orders > 0 ? ` ${many(result.equal_orders, "job")} with the figures of a listed one and its axes in another order ${were(result.equal_orders)} left out.` : "")
     + (left > 0 ? ` Listed are the ${(rows.length - listed).toLocaleString("en")} and ${listed.toLocaleString("en")} best of both; ${left.toLocaleString("en")} are not.` : "");
 }
 
@@ -188,7 +199,8 @@ function showCounts(result) {
   const sum = ["all", figure("/result/counts/enumerated", "count"), "enumerated"];
   sum.isSum = true;
   put("counts", bar(used.map(([key, paint]) => [result.counts[key] / all, paint, `${key.replace(/_/g, " ")} ${result.counts[key]}`, `${key.replace(/_/g, " ")} ${((100 * result.counts[key]) / all).toFixed(1)} %`])),
-    table(null, [["what"], ["candidates", "number"], ["meaning", "text"]], [...used.map(([key, paint, words]) => [el("span", {}, swatch(paint), key.replace(/_/g, " ")), figure(`/result/counts/${key}`, "count"), words]), sum]));
+    table(null, [["what"], ["candidates", "number"], ["meaning", "text"]], [...used.map(([key, paint, words]) => [el("span", {}, swatch(paint), key.replace(/_/g, " ")), figure(`/result/counts/${key}`, "count"), words]), sum]),
+    ...(result.untried_schedules ? [el("p", { className: "soft", id: "untried" }, `Schedules left out: ${result.untried_schedules}. '--usual --vary schedule.kind=...' tries them.`)] : []));
 }
 
 // Fill a section with the reasons of refusals or failures; drop it if there are none.
