@@ -26,6 +26,13 @@ void ms_search_report_progress(const ms_search_state *r, ms_search_phase phase, 
     }
 }
 
+void ms_search_record_miss(ms_search_state *r, const double *values) {
+    ms_search_miss miss = ms_search_miss_of(r->study->goal, values);
+    if (r->out->counts.beyond_limits++ == 0 || miss.ratio < r->out->nearest.ratio) {
+        r->out->nearest = miss;
+    }
+}
+
 /* Add an estimated candidate that fits in memory to r->feasible, unless bounds of its quantities
  * are beyond the goal's limits. Its bound is the goal's score with the bound of its step, its
  * estimate the score with the estimated step. */

@@ -22,13 +22,6 @@ static int compare_estimates(const void *a, const void *b) {
 
 /* ---- simulating ---- */
 
-void ms_search_record_miss(ms_search_state *r, const double *values) {
-    ms_search_miss miss = ms_search_miss_of(r->study->goal, values);
-    if (r->out->counts.beyond_limits++ == 0 || miss.ratio < r->out->nearest.ratio) {
-        r->out->nearest = miss;
-    }
-}
-
 /* Record the figures of a candidate's simulation, which was run in this search or found in the
  * store: count the candidate, and where it fits in memory and keeps the goal's limits, add its row
  * and its score. slot: index into r->feasible. Returns MS_OK; MS_E_NOMEM (reported); as

@@ -21,7 +21,7 @@ static const kind_case MISTAKEN[] = {
     {{"run", GPU}, "got a GPU type; 'meshsim platform PLATFORM.yaml --set platform.gpu.type=" GPU},
     {{"run", "t.h5"}, "got a trace; 'meshsim report t.h5 -o PICTURE.svg' draws it"},
     {{"check", "r.json"}, "expected a workload, got what --json printed"},
-    {{"platform", TINY}, "expected a platform, got a workload; 'meshsim check " TINY "'"},
+    {{"platform", TINY}, "expected a platform, got a workload; 'meshsim run " TINY "'"},
     {{"platform", "t.h5"}, "got a trace"},
     {{"check", TINY, "--platform", TINY}, "expected a platform, got a workload"},
     {{"collective", "all_reduce", "--platform", TINY}, "expected a platform, got a workload"},
