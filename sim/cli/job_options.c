@@ -234,10 +234,15 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
     ms_status status = ms_cli_job_request(call, call->positionals[0], request_out);
     status = status == MS_OK ? read_fold(call, request_out) : status;
     status = status == MS_OK ? read_solver(call, request_out) : status;
+    ms_buffer first = {0}; /* first fault, which begins with the path of its key */
+    call->diag->reason = &first;
     status = status == MS_OK ? ms_job_load(request_out, call->arena, call->diag, job_out) : status;
-    if (status == MS_E_INPUT) {
+    call->diag->reason = NULL;
+    /* a fault of the batch names the nearest batch itself */
+    if (status == MS_E_INPUT && strncmp(ms_buffer_text(&first), "batch.", 6) != 0) {
         propose_mesh(call, request_out);
     }
+    ms_buffer_release(&first);
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);

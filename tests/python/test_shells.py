@@ -122,7 +122,9 @@ class Completion(unittest.TestCase):
 
     def test_names_of_files_stand_wherever_one_is_taken(self):
         workloads = {path.stem for path in (ROOT / "workloads").glob("*.yaml")}
-        for words in (("new", "--model", ""), ("search", ""), ("import", "kineto", "--against", ""), ("export", "megatron", ""),
+        models = {path.stem for path in (ROOT / "workloads/models").glob("*.json")}
+        self.assertEqual(set(complete("new", "--model", "")) - {":file"}, workloads | models)
+        for words in (("search", ""), ("import", "kineto", "--against", ""), ("export", "megatron", ""),
                       ("schedule", "--compare", "all", "--workload", "")):
             self.assertEqual(set(complete(*words)) - {":file"}, workloads, words)
         for folder, keys in (("workloads/frameworks", ("framework=", "framework.name=")), ("platforms", ("platform=", "platform.file=", "platform.base=")),
