@@ -72,11 +72,11 @@ Test(coll_sizes, what_takes_no_time_has_no_bandwidth) {
     fixture_release(&f);
 }
 
-/* The library takes a tree for a small all-reduce between two nodes, a ring for a large one. */
+/* The library takes a tree for a small all-reduce among eight nodes, a ring for a large one. */
 Test(coll_sizes, rows_name_the_algorithm_that_each_had) {
     platform_fixture f;
-    fixture_platform(&f, "dgx-a100", NULL);
-    ms_sizes_study study = {.kind = MS_COLL_ALL_REDUCE, .ranks = 16};
+    fixture_platform(&f, "dgx-a100", "nodes: 8");
+    ms_sizes_study study = {.kind = MS_COLL_ALL_REDUCE, .ranks = 64};
     ms_sizes_result result = simulate(&f, &study);
     cr_assert_str_eq(result.rows[0].algorithm_name, "tree");
     cr_assert_str_eq(result.rows[2].algorithm_name, "ring");
