@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "collective/nccl.h"
 
 static const char NEEDS_NVLS[] =
@@ -201,13 +202,12 @@ static const char *const PROTOCOLS[] = {
 
 /* Find the protocol with a name. */
 ms_status ms_protocol_read(const char *name, ms_protocol *protocol_out) {
-    for (int p = MS_PROTOCOL_AUTO; p <= MS_PROTOCOL_SIMPLE; p++) {
-        if (strcmp(PROTOCOLS[p], name) == 0) {
-            *protocol_out = (ms_protocol)p;
-            return MS_OK;
-        }
+    int index = ms_word_index(name, PROTOCOLS, MS_PROTOCOL_SIMPLE + 1);
+    if (index < 0) {
+        return MS_E_RANGE;
     }
-    return MS_E_RANGE;
+    *protocol_out = (ms_protocol)index;
+    return MS_OK;
 }
 
 const char *ms_protocol_name(ms_protocol protocol) {
