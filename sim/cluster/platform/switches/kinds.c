@@ -30,7 +30,7 @@ const ms_fabric_kind ms_fabric_rails = {
     .name = "rails",
     .fields = MS_SWITCHES_FIELDS,
     .has_parallel_links = true,
-    .read = ms_switches_read_levels,
+    .read = ms_switches_read_rails,
     SWITCHES,
 };
 
@@ -38,6 +38,6 @@ const ms_fabric_kind ms_fabric_leaf_spine = {
     .name = "leaf-spine",
     .fields = MS_SWITCHES_FIELDS,
     .has_parallel_links = true,
-    .read = ms_switches_read_levels,
+    .read = ms_switches_read_leaf_spine,
     SWITCHES,
 };

@@ -174,8 +174,8 @@ ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platfo
 }
 
 /* Read a fabric that connects the NICs of nodes: rails, or leaf-spine. */
-ms_status ms_switches_read_levels(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {
-    bool has_rails = file->kind == &ms_fabric_rails;
+static ms_status read_levels(bool has_rails, ms_fabric_file *file, ms_arena *arena,
+                             ms_platform *platform) {
     switch_keys keys = {0};
     int tiers = platform->tier_count;
     ms_status status = ms_fabric_read_keys(file, MS_SWITCHES_FIELDS, &keys, arena);
@@ -205,4 +205,13 @@ ms_status ms_switches_read_levels(ms_fabric_file *file, ms_arena *arena, ms_plat
                                           .ports_per_node = platform->nics_per_node},
                                .seed = (uint64_t)file->routing_seed};
     return set_topology(&sizes, &keys, arena, platform);
+}
+
+ms_status ms_switches_read_rails(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {
+    return read_levels(true, file, arena, platform);
+}
+
+ms_status ms_switches_read_leaf_spine(ms_fabric_file *file, ms_arena *arena,
+                                      ms_platform *platform) {
+    return read_levels(false, file, arena, platform);
 }

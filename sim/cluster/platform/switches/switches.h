@@ -45,7 +45,8 @@ void ms_switches_pair_ends(const ms_platform *platform, ms_link_address address,
 
 /* The functions of the fabric kinds; see ms_fabric_kind for each. */
 ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);
-ms_status ms_switches_read_levels(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);
+ms_status ms_switches_read_rails(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);
+ms_status ms_switches_read_leaf_spine(ms_fabric_file *file, ms_arena *arena, ms_platform *platform);
 int ms_switches_link_pairs(const ms_platform *platform, int tier);
 double ms_switches_cables(const ms_platform *platform, int tier);
 int64_t ms_switches_domain(const ms_platform *platform, int tier);
