@@ -146,36 +146,6 @@ static void add_caret(ms_buffer *text, const ms_mark *mark) {
     ms_buffer_puts(text, "\n");
 }
 
-/* Count an error without a place, and write it unless `limit` errors were written before. */
-static void report_error(ms_diag *diag, const char *format, va_list args) {
-    if (diag->errors++ >= diag->limit) {
-        return;
-    }
-    ms_buffer text;
-    ms_buffer_init(&text);
-    ms_buffer_puts(&text, "meshsim: error: ");
-    size_t head_B = text.length;
-    add_formatted(&text, format, args);
-    keep_reason(diag, &text, head_B);
-    emit(diag, &text);
-}
-
-ms_status ms_diag_error(ms_diag *diag, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    report_error(diag, format, args);
-    va_end(args);
-    return MS_E_INPUT;
-}
-
-ms_status ms_diag_usage(ms_diag *diag, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    report_error(diag, format, args);
-    va_end(args);
-    return MS_E_USAGE;
-}
-
 void ms_diag_warning(ms_diag *diag, const char *format, ...) {
     ms_buffer text;
     ms_buffer_init(&text);
@@ -227,25 +197,46 @@ void ms_diag_note(ms_diag *diag, const ms_mark *mark, const char *key_path, cons
     emit(diag, &text);
 }
 
-/* The fault is counted in any case, but only the first `limit` faults are written. */
-ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
-                     ...) {
+/* Count a fault, and write it unless `limit` faults were written before. */
+static void report(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
+                   va_list args) {
     if (diag->errors++ >= diag->limit) {
-        return MS_E_INPUT;
+        return;
     }
     ms_buffer text;
     ms_buffer_init(&text);
     size_t head_B = add_head(&text, mark, "error", key_path);
-    va_list args;
-    va_start(args, format);
     add_formatted(&text, format, args);
-    va_end(args);
     keep_reason(diag, &text, head_B);
     if (mark != NULL && mark->file != NULL) {
         add_caret(&text, mark);
     }
     emit(diag, &text);
+}
+
+ms_status ms_diag_at(ms_diag *diag, const ms_mark *mark, const char *key_path, const char *format,
+                     ...) {
+    va_list args;
+    va_start(args, format);
+    report(diag, mark, key_path, format, args);
+    va_end(args);
     return MS_E_INPUT;
+}
+
+ms_status ms_diag_error(ms_diag *diag, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    report(diag, NULL, NULL, format, args);
+    va_end(args);
+    return MS_E_INPUT;
+}
+
+ms_status ms_diag_usage(ms_diag *diag, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    report(diag, NULL, NULL, format, args);
+    va_end(args);
+    return MS_E_USAGE;
 }
 
 void ms_diag_finish(ms_diag *diag) {

@@ -3,7 +3,8 @@
 #include "base/event.h"
 
 #include <stdbool.h>
-#include <string.h>
+
+#include "base/text.h"
 
 static const char *const AXES[MS_AXIS_COUNT] = {"none", "tp", "cp", "ep", "pp", "dp", "other"};
 static const char *const COLLECTIVES[MS_COLL_COUNT] = {"none",           "p2p",        "all_reduce",
@@ -42,13 +43,12 @@ const char *ms_granularity_name(ms_granularity granularity) {
 }
 
 ms_status ms_fidelity_read(const char *name, ms_fidelity *fidelity_out) {
-    for (int f = 0; f < MS_FIDELITY_COUNT; f++) {
-        if (strcmp(name, MS_FIDELITY_WORDS[f]) == 0) {
-            *fidelity_out = (ms_fidelity)f;
-            return MS_OK;
-        }
+    int index = ms_word_index(name, MS_FIDELITY_WORDS, MS_FIDELITY_COUNT);
+    if (index < 0) {
+        return MS_E_RANGE;
     }
-    return MS_E_RANGE;
+    *fidelity_out = (ms_fidelity)index;
+    return MS_OK;
 }
 
 const char *ms_pass_name(ms_pass pass) {
@@ -56,12 +56,8 @@ const char *ms_pass_name(ms_pass pass) {
 }
 
 ms_axis ms_axis_from_name(const char *name) {
-    for (int axis = MS_AXIS_TP; axis < MS_AXIS_OTHER; axis++) {
-        if (strcmp(name, AXES[axis]) == 0) {
-            return (ms_axis)axis;
-        }
-    }
-    return MS_AXIS_OTHER;
+    int axis = ms_word_index(name, AXES, MS_AXIS_OTHER);
+    return axis > MS_AXIS_NONE ? (ms_axis)axis : MS_AXIS_OTHER; /* an axis may be called none */
 }
 
 ms_op_kind ms_op_kind_of_coll(ms_coll_kind kind) {

@@ -3,6 +3,8 @@
  * messages decides here which characters it has to replace. */
 #include "base/text.h"
 
+#include <string.h>
+
 typedef struct code_range {
     uint32_t first, last;
 } code_range;
@@ -15,6 +17,15 @@ static const code_range UNSEEN[] = {
     {0xFFA0, 0xFFA0},   {0xFFF0, 0xFFFB}, {0xFFFE, 0xFFFF}, {0x1BCA0, 0x1BCA3}, {0x1D173, 0x1D17A},
     {0xE0000, 0xE0FFF},
 };
+
+int ms_word_index(const char *word, const char *const *words, int count) {
+    for (int i = 0; i < count; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
 
 size_t ms_text_characters(const char *text, size_t length_B) {
     size_t count = 0;

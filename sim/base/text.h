@@ -1,6 +1,6 @@
 /**
  * @file
- * Characters of UTF-8 texts, and which of them are visible.
+ * Characters of UTF-8 texts, and which of them are visible; the search for a word in a list.
  */
 #ifndef MESHSIM_TEXT_H
 #define MESHSIM_TEXT_H
@@ -24,6 +24,9 @@ size_t ms_text_characters(const char *text, size_t length_B);
  *  Returns the character's length, 1 to 4 [B]; 0 if the bytes are no UTF-8 (overlong forms,
  *  surrogates and values above U+10FFFF included).  O(1).  Source: RFC 3629, section 4. */
 size_t ms_text_decode(const char *text, size_t available, uint32_t *code_out);
+
+/** Index of a word in a list; -1 where the list lacks it.  words: [count] C strings. */
+int ms_word_index(const char *word, const char *const *words, int count);
 
 /** Whether a character is visible. False for characters that control a terminal, end a line,
  *  change the direction of the text around them, or have no glyph: controls (U+0000 to U+001F,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "collective/nccl.h"
 
 static const char NEEDS_NVLS[] =
@@ -36,7 +37,7 @@ static bool is_offered(const ms_platform *platform, const ms_coll_request *reque
 }
 
 /* MS_ALGORITHM_AUTO takes the first row of a kind that applies where no library chooses. */
-static const ms_coll_algorithm_row BUILT_IN[] = {
+static const ms_coll_algorithm_row ROWS[] = {
     {MS_COLL_P2P, MS_ALGORITHM_DIRECT, "direct", NULL, NULL, ms_p2p_plan},
     {MS_COLL_ALL_REDUCE, MS_ALGORITHM_RING, "ring", NULL, NULL, ms_ring_plan},
     {MS_COLL_ALL_REDUCE, MS_ALGORITHM_TREE, "tree", NULL, NULL, ms_tree_plan},
@@ -61,46 +62,7 @@ static const ms_coll_algorithm_row BUILT_IN[] = {
 _Static_assert(MS_PAIRWISE_MEMBERS_MAX == 4096 && MS_EXCHANGE_MEMBERS_MAX == 131072,
                "the row says how many");
 
-enum { BUILT_IN_COUNT = sizeof BUILT_IN / sizeof BUILT_IN[0], ADDED_MAX = 16 };
-
-static ms_coll_algorithm_row added[ADDED_MAX];
-static int added_count;
-
-/* Row `i` in the order in which rows are tried: added ones, the latest first, then those built in.
- * NULL after the last one. */
-static const ms_coll_algorithm_row *row_at(int i) {
-    if (i < added_count) {
-        return &added[added_count - 1 - i];
-    }
-    return i < added_count + BUILT_IN_COUNT ? &BUILT_IN[i - added_count] : NULL;
-}
-
-/* Whether a row to add is valid beside those of the table: complete, with the same name for the
- * same number as other rows, and the only one of its kind and number. */
-static bool fits_in(const ms_coll_algorithm_row *row) {
-    if (row->kind <= MS_COLL_NONE || row->kind >= MS_COLL_COUNT ||
-        row->algorithm <= MS_ALGORITHM_AUTO || row->algorithm > MS_ALGORITHM_MAX ||
-        row->name == NULL || row->plan == NULL || strcmp(row->name, "auto") == 0) {
-        return false;
-    }
-    const ms_coll_algorithm_row *other = row_at(0);
-    for (int i = 0; other != NULL; other = row_at(++i)) {
-        bool has_number = other->algorithm == row->algorithm;
-        bool has_name = strcmp(other->name, row->name) == 0;
-        if (has_number != has_name || (has_number && other->kind == row->kind)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-ms_status ms_coll_algorithm_add(const ms_coll_algorithm_row *row) {
-    if (added_count == ADDED_MAX || !fits_in(row)) {
-        return MS_E_RANGE;
-    }
-    added[added_count++] = *row;
-    return MS_OK;
-}
+enum { ROW_COUNT = sizeof ROWS / sizeof ROWS[0] };
 
 /* Whether a row is of the kind and algorithm that a request asks for. */
 static bool is_asked_for(const ms_coll_algorithm_row *row, const ms_coll_request *request) {
@@ -108,15 +70,13 @@ static bool is_asked_for(const ms_coll_algorithm_row *row, const ms_coll_request
            (request->algorithm == MS_ALGORITHM_AUTO || request->algorithm == row->algorithm);
 }
 
-/* The first row among the first `count` that is of the kind and algorithm of a request and applies;
- * NULL: none. */
+/* The first row of the kind and algorithm of a request that applies; NULL: none. */
 static const ms_coll_algorithm_row *first_of(const ms_platform *platform,
-                                             const ms_coll_request *request, int count) {
-    const ms_coll_algorithm_row *row = row_at(0);
-    for (int i = 0; row != NULL && i < count; row = row_at(++i)) {
-        bool applies = row->applies == NULL || row->applies(platform, request);
-        if (is_asked_for(row, request) && applies) {
-            return row;
+                                             const ms_coll_request *request) {
+    for (int i = 0; i < ROW_COUNT; i++) {
+        bool applies = ROWS[i].applies == NULL || ROWS[i].applies(platform, request);
+        if (is_asked_for(&ROWS[i], request) && applies) {
+            return &ROWS[i];
         }
     }
     return NULL;
@@ -136,26 +96,21 @@ static const ms_coll_algorithm_row *chosen_by_library(const ms_platform *platfor
     ms_coll_request chosen = *request;
     chosen.algorithm = choice.algorithm;
     *protocol_out = choice.protocol;
-    return choice.algorithm == MS_ALGORITHM_AUTO
-               ? NULL
-               : first_of(platform, &chosen, added_count + BUILT_IN_COUNT);
+    return choice.algorithm == MS_ALGORITHM_AUTO ? NULL : first_of(platform, &chosen);
 }
 
-/* Choose the row that lays a request out: an added row that applies; else the row that the
- * library's model predicts to be fastest; without a library, the first row that applies, which has
- * no protocols but Simple. */
+/* Choose the row that lays a request out: the row that the library's model predicts to be fastest;
+ * without a library, the first row that applies, which has no protocols but Simple. */
 const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
                                             const ms_coll_request *request,
                                             ms_protocol *protocol_out) {
     *protocol_out = MS_PROTOCOL_AUTO;
-    bool has_choice = ms_nccl_applies(platform, request->kind) && request->members > 1;
-    const ms_coll_algorithm_row *added_row = first_of(platform, request, added_count);
-    if (has_choice && added_row == NULL) {
+    if (ms_nccl_applies(platform, request->kind) && request->members > 1) {
         return chosen_by_library(platform, request, protocol_out);
     }
     bool has_protocol =
         request->protocol == MS_PROTOCOL_AUTO || request->protocol == MS_PROTOCOL_SIMPLE;
-    return has_protocol ? first_of(platform, request, added_count + BUILT_IN_COUNT) : NULL;
+    return has_protocol ? first_of(platform, request) : NULL;
 }
 
 /* Report why no row of the table lays a request out. Names the protocol, if one was asked for that
@@ -163,8 +118,9 @@ const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
  * the request. */
 void ms_coll_report_refusal(const ms_coll_request *request, ms_diag *diag) {
     const char *kind = ms_coll_kind_name(request->kind);
-    const ms_coll_algorithm_row *row = row_at(0);
-    for (int i = 0; row != NULL && !is_asked_for(row, request); row = row_at(++i)) {
+    const ms_coll_algorithm_row *row = NULL;
+    for (int i = 0; i < ROW_COUNT && row == NULL; i++) {
+        row = is_asked_for(&ROWS[i], request) ? &ROWS[i] : NULL;
     }
     bool is_protocol =
         request->protocol == MS_PROTOCOL_LL || request->protocol == MS_PROTOCOL_LL128;
@@ -190,10 +146,9 @@ ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
         *algorithm_out = MS_ALGORITHM_AUTO;
         return MS_OK;
     }
-    const ms_coll_algorithm_row *row = row_at(0);
-    for (int i = 0; row != NULL; row = row_at(++i)) {
-        if (row->kind == kind && strcmp(row->name, name) == 0) {
-            *algorithm_out = row->algorithm;
+    for (int i = 0; i < ROW_COUNT; i++) {
+        if (ROWS[i].kind == kind && strcmp(ROWS[i].name, name) == 0) {
+            *algorithm_out = ROWS[i].algorithm;
             return MS_OK;
         }
     }
@@ -203,10 +158,10 @@ ms_status ms_coll_algorithm_read(ms_coll_kind kind, const char *name,
 /* Name number `index` among those of a kind: "auto" is 0, then come the rows of the kind in their
  * order; NULL after the last one. */
 const char *ms_coll_algorithm_word(ms_coll_kind kind, int index) {
-    for (int i = 0; row_at(i) != NULL && index > 0; i++) {
-        index -= row_at(i)->kind == kind;
+    for (int i = 0; i < ROW_COUNT && index > 0; i++) {
+        index -= ROWS[i].kind == kind;
         if (index == 0) {
-            return row_at(i)->name;
+            return ROWS[i].name;
         }
     }
     return index == 0 ? "auto" : NULL;
@@ -230,10 +185,12 @@ const char *ms_coll_algorithm_name(ms_coll_algorithm algorithm) {
     if (algorithm == MS_ALGORITHM_AUTO) {
         return "auto";
     }
-    const ms_coll_algorithm_row *row = row_at(0);
-    for (int i = 0; row != NULL && row->algorithm != algorithm; row = row_at(++i)) {
+    for (int i = 0; i < ROW_COUNT; i++) {
+        if (ROWS[i].algorithm == algorithm) {
+            return ROWS[i].name;
+        }
     }
-    return row == NULL ? "unknown" : row->name;
+    return "unknown";
 }
 
 static const char *const PROTOCOLS[] = {
@@ -245,13 +202,12 @@ static const char *const PROTOCOLS[] = {
 
 /* Find the protocol with a name. */
 ms_status ms_protocol_read(const char *name, ms_protocol *protocol_out) {
-    for (int p = MS_PROTOCOL_AUTO; p <= MS_PROTOCOL_SIMPLE; p++) {
-        if (strcmp(PROTOCOLS[p], name) == 0) {
-            *protocol_out = (ms_protocol)p;
-            return MS_OK;
-        }
+    int index = ms_word_index(name, PROTOCOLS, MS_PROTOCOL_SIMPLE + 1);
+    if (index < 0) {
+        return MS_E_RANGE;
     }
-    return MS_E_RANGE;
+    *protocol_out = (ms_protocol)index;
+    return MS_OK;
 }
 
 const char *ms_protocol_name(ms_protocol protocol) {

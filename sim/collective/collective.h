@@ -56,8 +56,6 @@ typedef enum ms_coll_algorithm {
                                         ports gather straight from their node */
     MS_ALGORITHM_COLLNET_CHAIN = 8,  /**< as COLLNET_DIRECT, but the members' data is gathered along
                                         a chain through the node */
-    MS_ALGORITHM_OWN = 16,           /**< first number for rows that ms_coll_algorithm_add adds */
-    MS_ALGORITHM_MAX = 255,
 } ms_coll_algorithm;
 
 /** NCCL's protocols. The numbers are stored in operation graphs. */
@@ -175,16 +173,9 @@ typedef struct ms_coll_choices {
     ms_message_comm messages; /**< of p2p */
 } ms_coll_choices;
 
-/** Add a row to the table, before those that are there: MS_ALGORITHM_AUTO tries it first.
- *  row: copied; its strings and functions have to last.  For a process to call before it lays out
- * anything; not safe beside other threads.  Returns MS_OK; MS_E_RANGE, and adds nothing, for a
- * number or kind out of range, no name or plan, a name that has another number or a number that has
- * another name, a pair of kind and number that is there, or more rows than the table holds. */
-ms_status ms_coll_algorithm_add(const ms_coll_algorithm_row *row);
-
 /** The row that lays a request out: of those of its kind that apply and, unless the request leaves
  * it open, have the number it asks for, the one that the platform's library takes (nccl.h); without
- * a library, and for rows that were added, the first. Then a ring or direct messages stand before
+ * a library, the first. Then a ring or direct messages stand before
  * any tree, so a tree is taken only where it is asked for.
  *  *protocol_out: MS_PROTOCOL_AUTO without a library.  NULL: there is none. */
 const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,

@@ -44,8 +44,7 @@ static void remember(plan_reuse *reuse, int group, const int *gpus, const ms_col
 }
 
 /* Whether a group is a shifted copy of the original, so that it has the same plan over shifted
- * links. Algorithms that ms_coll_algorithm_add added are never reused: nothing is known of their
- * plans.  shifts_out: see ms_platform_moves_alike. */
+ * links.  shifts_out: see ms_platform_moves_alike. */
 static bool is_moved(const plan_reuse *reuse, const original *from, const int *gpus,
                      int *shifts_out) {
     int node = reuse->platform->gpus_per_node;
@@ -53,8 +52,7 @@ static bool is_moved(const plan_reuse *reuse, const original *from, const int *g
     ms_group_move move = from->extent;
     move.slots_on = gpus[0] % node - from->gpus[0] % node;
     move.nodes = (on - move.slots_on) / node;
-    if (from->plan->algorithm >= MS_ALGORITHM_OWN ||
-        !ms_platform_moves_alike(reuse->platform, &move, shifts_out)) {
+    if (!ms_platform_moves_alike(reuse->platform, &move, shifts_out)) {
         return false;
     }
     bool is_same = true;

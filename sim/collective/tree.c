@@ -109,9 +109,7 @@ ms_status ms_tree_add(const ms_node_order *order, bool has_chains, ms_crossings 
                 nodes[node] =
                     add_node(order, node, (tree_channel){channel, tree, has_chains}, crossings);
             }
-            double tree_s = depth_s(nodes, order->count);
-            bool is_first = channel == 0 && tree == 0;
-            deepest_s = is_first ? tree_s : fmax(deepest_s, tree_s);
+            deepest_s = fmax(deepest_s, depth_s(nodes, order->count));
         }
     }
     *depth_s_out = deepest_s;

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 ms_status ms_trials_init(ms_trials *trials, const ms_job_spec *spec) {
     *trials = (ms_trials){.spec = spec};
     ms_arena_init(&trials->lists);
@@ -54,11 +56,7 @@ enum { USUAL_COUNT = sizeof USUAL / sizeof USUAL[0] };
 
 /* Index of an axis in USUAL; -1: an axis with a name of its own, which is taken to be outermost. */
 static int default_position(const char *name) {
-    int position = 0;
-    while (position < USUAL_COUNT && strcmp(USUAL[position], name) != 0) {
-        position++;
-    }
-    return position == USUAL_COUNT ? -1 : position;
+    return ms_word_index(name, USUAL, USUAL_COUNT);
 }
 
 /* Insert an axis before the first one that is further inside in the usual order.  names: [*count]

@@ -1,7 +1,6 @@
 /* Small functions on specs: a copy to change, axes of the mesh by name, and the stages whose
  * numbers of layers are open. */
-#include <string.h>
-
+#include "base/text.h"
 #include "job/spec.h"
 
 ms_job_spec ms_job_spec_derive(const ms_job_spec *spec) {
@@ -12,12 +11,7 @@ ms_job_spec ms_job_spec_derive(const ms_job_spec *spec) {
 
 /* Index of the axis `name` in a mesh; -1: the mesh has no such axis. */
 int ms_spec_axis(const ms_spec_mesh *mesh, const char *name) {
-    for (int axis = 0; axis < mesh->axes; axis++) {
-        if (strcmp(mesh->names[axis], name) == 0) {
-            return axis;
-        }
-    }
-    return -1;
+    return ms_word_index(name, mesh->names, mesh->axes);
 }
 
 int ms_spec_axis_size(const ms_spec_mesh *mesh, const char *name) {

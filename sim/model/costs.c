@@ -254,7 +254,6 @@ static ms_status build(ms_cost_builder *builder, ms_stage_costs *costs) {
     }
     costs->segment_count = (int)builder->segments.count;
     costs->kernel_count = (int)builder->kernels.count;
-    costs->use_count = (int)builder->uses.count;
     costs->segments = ms_vector_keep(&builder->segments, builder->arena);
     costs->kernels = ms_vector_keep(&builder->kernels, builder->arena);
     costs->uses = ms_vector_keep(&builder->uses, builder->arena);

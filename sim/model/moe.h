@@ -13,9 +13,8 @@
 
 /** Copies of one microbatch's tokens, per rank of an ep group [count]. */
 typedef struct ms_moe_load {
-    double sent;      /**< copies a rank sends, padding included: also the mean a rank receives */
-    double busiest;   /**< copies the busiest rank receives */
-    double delivered; /**< of `sent`, copies of tokens; the rest is padding */
+    double sent;    /**< copies a rank sends, padding included: also the mean a rank receives */
+    double busiest; /**< copies the busiest rank receives */
 } ms_moe_load;
 
 /** Expert-parallel degree, at least 1. */

@@ -149,7 +149,7 @@ static ms_moe_load even_load(const ms_moe *moe, double tokens) {
     if (moe->capacity_factor > 0) {
         sent = fmin(sent, moe->experts * capacity_of(moe, tokens));
     }
-    return (ms_moe_load){.sent = sent, .busiest = sent, .delivered = sent};
+    return (ms_moe_load){.sent = sent, .busiest = sent};
 }
 
 /* Copies that ranks of an ep group send and receive. Every rank of the group sends the same mix, so
@@ -158,7 +158,7 @@ ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, 
     ms_moe_load load = even_load(moe, tokens);
     if (!is_even(moe)) {
         ms_moe_popularity(moe, layer, scratch);
-        load.sent = load.delivered = ms_moe_copies(moe, tokens, scratch);
+        load.sent = ms_moe_copies(moe, tokens, scratch);
         load.busiest = load.sent;
         int local = moe->experts / ep;
         for (int rank = 0; ep > 1 && rank < ep; rank++) {

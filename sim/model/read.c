@@ -1,9 +1,7 @@
 /* Reads the `model:` mapping of a workload into an ms_model by the table of its keys, fills in
  * sizes that follow from others, checks them together, and writes a model back as such a
  * mapping. */
-#include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "model/read_moe.h"
@@ -164,23 +162,6 @@ static model_text defaults_of(const ms_node *mapping) {
                                   .dropout = is_llama ? 0 : 0.1}};
 }
 
-/* Report a fault of a key of the model, at the key's place in the file, or else the mapping's.
- * Returns MS_E_INPUT. */
-__attribute__((format(printf, 5, 6))) static ms_status fault(const ms_node *mapping,
-                                                             const char *key_path, ms_diag *diag,
-                                                             const char *key, const char *format,
-                                                             ...) {
-    char why[160];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
-    const ms_node *node = ms_node_get(mapping, key);
-    char path[160];
-    snprintf(path, sizeof path, "%s%s%s", key_path, key_path[0] ? "." : "", key);
-    return ms_config_fault(diag, node ? node : mapping, path, "%s", why);
-}
-
 /* Fill in the sizes that follow from others, and the flags that words give. A size that does not
  * follow stays 0, and check_sizes reports it. */
 static void derive(model_text *text) {
@@ -207,31 +188,28 @@ static void derive(model_text *text) {
     model->has_alibi = text->positions == POSITIONS_ALIBI;
 }
 
-/* Check the sizes that depend on each other. mapping: holds the places of the keys, or NULL.
- * Returns MS_OK; MS_E_INPUT, every fault reported. */
-static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_diag *diag,
-                             const ms_model *model) {
+/* Check the sizes that depend on each other. Returns MS_OK; MS_E_INPUT, every fault reported. */
+static ms_status check_sizes(const ms_model_keys *keys, const ms_model *model) {
     ms_status status = MS_OK;
     if (model->heads % model->kv_heads != 0) {
-        status =
-            fault(mapping, key_path, diag, "kv_heads",
-                  "'%d' key/value heads do not divide the %d heads", model->kv_heads, model->heads);
+        status = ms_model_fault(keys, "kv_heads", "'%d' key/value heads do not divide the %d heads",
+                                model->kv_heads, model->heads);
     }
     if (model->head_dim == 0) {
-        status = fault(mapping, key_path, diag, "heads",
-                       "'%d' heads do not divide hidden size %d: give 'head_dim'", model->heads,
-                       model->hidden);
+        status = ms_model_fault(keys, "heads",
+                                "'%d' heads do not divide hidden size %d: give 'head_dim'",
+                                model->heads, model->hidden);
     }
     if (model->ffn == 0) {
-        status =
-            fault(mapping, key_path, diag, "ffn",
-                  "key is missing: the inner size of a llama's MLP follows from no other size");
+        status = ms_model_fault(
+            keys, "ffn",
+            "key is missing: the inner size of a llama's MLP follows from no other size");
     }
     if (model->mtp_layers > 0 && model->vocab == 0) {
-        status = fault(mapping, key_path, diag, "mtp_layers",
-                       "prediction modules need an embedding and a head: 'vocab' is 0");
+        status = ms_model_fault(keys, "mtp_layers",
+                                "prediction modules need an embedding and a head: 'vocab' is 0");
     }
-    if (ms_moe_read_check(mapping, key_path, diag, model) != MS_OK) {
+    if (ms_moe_read_check(keys, model) != MS_OK) {
         status = MS_E_INPUT;
     }
     return status;
@@ -241,14 +219,15 @@ static ms_status check_sizes(const ms_node *mapping, const char *key_path, ms_di
  * others, then the checks across keys. */
 ms_status ms_model_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_model *model_out) {
+    const ms_model_keys keys = {.mapping = mapping, .key_path = key_path, .diag = diag};
     model_text text = defaults_of(mapping);
     ms_status status = ms_config_read(mapping, MS_MODEL_FIELDS, key_path, &text, arena, diag);
     if (status == MS_OK && text.hf != NULL) {
-        return fault(mapping, key_path, diag, "hf", "can stand in a workload's file only");
+        return ms_model_fault(&keys, "hf", "can stand in a workload's file only");
     }
     if (status == MS_OK) {
         derive(&text);
-        status = check_sizes(mapping, key_path, diag, &text.model);
+        status = check_sizes(&keys, &text.model);
     }
     if (status == MS_OK) {
         *model_out = text.model;
@@ -291,5 +270,7 @@ ms_status ms_model_check(const ms_model *model, const char *key_path, const ms_n
     ms_status status = ms_config_check(MS_MODEL_FIELDS, &text, key_path, root, diag);
     bool is_found = false;
     const ms_node *mapping = ms_node_at(root, key_path, &is_found);
-    return status == MS_OK ? check_sizes(is_found ? mapping : NULL, key_path, diag, model) : status;
+    const ms_model_keys keys = {
+        .mapping = is_found ? mapping : NULL, .key_path = key_path, .diag = diag};
+    return status == MS_OK ? check_sizes(&keys, model) : status;
 }

@@ -85,92 +85,86 @@ const ms_field MS_MLA_FIELDS[] = {
 enum { DRAWN_LAYERS_MAX = 1000 };
 static const double DRAWN_MAX = 2e7;
 
-/* Where faults of keys are reported: the model's mapping (may be NULL), and its path. */
-typedef struct fault_location {
-    const ms_node *model;
-    const char *key_path;
-    ms_diag *diag;
-} fault_location;
-
-/* Report a fault of `map`.`key` (such as moe.top_k), at the key's fault_location in the file, or
- * else the mapping's. Returns MS_E_INPUT. */
-__attribute__((format(printf, 4, 5))) static ms_status
-fault(const fault_location *at, const char *map, const char *key, const char *format, ...) {
-    const ms_node *mapping = ms_node_get(at->model, map);
+/* Report a fault of a key of the model. Returns MS_E_INPUT. */
+ms_status ms_model_fault(const ms_model_keys *keys, const char *key, const char *format, ...) {
     char why[160];
     va_list args;
     va_start(args, format);
     vsnprintf(why, sizeof why, format, args);
     va_end(args);
-    const ms_node *node = mapping ? ms_node_get(mapping, key) : NULL;
     char path[160];
-    snprintf(path, sizeof path, "%s%s%s.%s", at->key_path, at->key_path[0] ? "." : "", map, key);
-    return ms_config_fault(at->diag, node ? node : mapping, path, "%s", why);
+    snprintf(path, sizeof path, "%s%s%s", keys->key_path, keys->key_path[0] ? "." : "", key);
+    return ms_config_fault(keys->diag, ms_node_at(keys->mapping, key, NULL), path, "%s", why);
 }
 
 /* Check the keys of `moe` together: numbers of experts, that some layer has experts, limits on
  * drawing, features that need others. Returns MS_OK; MS_E_INPUT, every fault reported. */
-static ms_status check_moe(const fault_location *at, const ms_model *model) {
+static ms_status check_moe(const ms_model_keys *keys, const ms_model *model) {
     const ms_moe *moe = &model->moe;
     ms_status status = MS_OK;
     if (moe->top_k > moe->experts) {
-        status = fault(at, "moe", "top_k", "'%d' experts per token are more than the %d there are",
-                       moe->top_k, moe->experts);
+        status = ms_model_fault(keys, "moe.top_k",
+                                "'%d' experts per token are more than the %d there are", moe->top_k,
+                                moe->experts);
     }
     if (moe->first_dense_layers > model->layers) {
-        status =
-            fault(at, "moe", "first_dense_layers", "'%d' dense layers are more than the model's %d",
-                  moe->first_dense_layers, model->layers);
+        status = ms_model_fault(keys, "moe.first_dense_layers",
+                                "'%d' dense layers are more than the model's %d",
+                                moe->first_dense_layers, model->layers);
     }
     if (moe->every > model->layers - moe->first_dense_layers && status == MS_OK) {
-        status = fault(at, "moe", moe->every > 1 ? "every" : "first_dense_layers",
-                       "no layer has experts: %d layers, the first %d dense, every %d%s",
-                       model->layers, moe->first_dense_layers, moe->every,
-                       moe->every > 1 ? "th of the rest with them" : " of the rest with them");
+        status =
+            ms_model_fault(keys, moe->every > 1 ? "moe.every" : "moe.first_dense_layers",
+                           "no layer has experts: %d layers, the first %d dense, every %d%s",
+                           model->layers, moe->first_dense_layers, moe->every,
+                           moe->every > 1 ? "th of the rest with them" : " of the rest with them");
     }
     for (size_t i = 0; i < moe->parts.dense_layers.count; i++) {
         if (moe->parts.dense_layers.items[i] >= model->layers) {
-            status = fault(at, "moe", "dense_layers",
-                           "there is no layer '%d': %d layers are counted from 0",
-                           moe->parts.dense_layers.items[i], model->layers);
+            status = ms_model_fault(keys, "moe.dense_layers",
+                                    "there is no layer '%d': %d layers are counted from 0",
+                                    moe->parts.dense_layers.items[i], model->layers);
         }
     }
     if (status == MS_OK && ms_model_expert_layers(model) == 0) {
-        status = fault(at, "moe", "dense_layers", "no layer has experts: it names all that would");
+        status = ms_model_fault(keys, "moe.dense_layers",
+                                "no layer has experts: it names all that would");
     }
     if (moe->parts.has_shared_gate && moe->shared_experts == 0) {
-        status = fault(at, "moe", "shared_gate", "needs 'shared_experts' to scale");
+        status = ms_model_fault(keys, "moe.shared_gate", "needs 'shared_experts' to scale");
     }
     if (moe->spread > 0 && (model->layers > DRAWN_LAYERS_MAX ||
                             (double)moe->experts * moe->top_k * model->layers > DRAWN_MAX)) {
-        status = fault(
-            at, "moe", "imbalance",
+        status = ms_model_fault(
+            keys, "moe.imbalance",
             "'%d' experts, %d per token, in %d layers are too many to draw: at most %d layers "
             "and %.0f in product",
             moe->experts, moe->top_k, model->layers, DRAWN_LAYERS_MAX, DRAWN_MAX);
     }
     if (moe->has_padding && moe->capacity_factor <= 0) {
-        status = fault(at, "moe", "pad", "needs a 'capacity_factor' to fill up to");
+        status = ms_model_fault(keys, "moe.pad", "needs a 'capacity_factor' to fill up to");
     }
     if (model->has_bias || (model->parts.biases & MS_BIAS_MLP)) {
-        status = fault(at, "moe", "experts",
-                       "biases in experts are not built: set 'bias: false', and leave mlp out of "
-                       "'biases'");
+        status = ms_model_fault(
+            keys, "moe.experts",
+            "biases in experts are not built: set 'bias: false', and leave mlp out of "
+            "'biases'");
     }
     return status;
 }
 
 /* Check the model's keys that latent attention rules out. */
-static ms_status check_mla(const fault_location *at, const ms_model *model) {
+static ms_status check_mla(const ms_model_keys *keys, const ms_model *model) {
     ms_status status = MS_OK;
     if (model->kv_heads != model->heads) {
-        status = fault(at, "mla", "kv_rank",
-                       "latent attention has keys and values for all %d heads, 'kv_heads' is %d",
-                       model->heads, model->kv_heads);
+        status = ms_model_fault(
+            keys, "mla.kv_rank",
+            "latent attention has keys and values for all %d heads, 'kv_heads' is %d", model->heads,
+            model->kv_heads);
     }
     if (model->has_bias) {
-        status =
-            fault(at, "mla", "kv_rank", "biases in its products are not built: set 'bias: false'");
+        status = ms_model_fault(keys, "mla.kv_rank",
+                                "biases in its products are not built: set 'bias: false'");
     }
     return status;
 }
@@ -211,14 +205,12 @@ ms_moe_text ms_moe_text_of(const ms_moe *moe) {
 }
 
 /* Check the keys of `moe:` and `mla:`, where the model has these. */
-ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
-                            const ms_model *model) {
-    fault_location at = {.model = mapping, .key_path = key_path, .diag = diag};
+ms_status ms_moe_read_check(const ms_model_keys *keys, const ms_model *model) {
     ms_status status = MS_OK;
     if (model->moe.experts > 0) {
-        status = check_moe(&at, model);
+        status = check_moe(keys, model);
     }
-    if (model->mla.kv_rank > 0 && check_mla(&at, model) != MS_OK) {
+    if (model->mla.kv_rank > 0 && check_mla(keys, model) != MS_OK) {
         status = MS_E_INPUT;
     }
     return status;

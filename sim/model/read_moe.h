@@ -20,9 +20,20 @@ void ms_moe_defaults(const ms_moe_text *text, ms_model *model);
 /** The keys that ms_moe_defaults makes `moe` of, with its sizes as given. */
 ms_moe_text ms_moe_text_of(const ms_moe *moe);
 
-/** Refuse sizes and choices of `moe:` and `mla:` that exclude each other. mapping: of the model,
- * for the places of keys; may be NULL. Returns MS_OK; MS_E_INPUT, every fault reported. */
-ms_status ms_moe_read_check(const ms_node *mapping, const char *key_path, ms_diag *diag,
-                            const ms_model *model);
+/** Where faults of a model's keys are reported. */
+typedef struct ms_model_keys {
+    const ms_node *mapping; /**< of the model, for the places of keys; NULL: no places are known */
+    const char *key_path;   /**< of that mapping, such as "model"; "": the keys stand alone */
+    ms_diag *diag;
+} ms_model_keys;
+
+/** Report a fault of a key, at the key's place in the file, or else that of the mapping that lacks
+ * it. key: such as "heads" or "moe.top_k".  Returns MS_E_INPUT. */
+ms_status ms_model_fault(const ms_model_keys *keys, const char *key, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/** Refuse sizes and choices of `moe:` and `mla:` that exclude each other.  Returns MS_OK;
+ * MS_E_INPUT, every fault reported. */
+ms_status ms_moe_read_check(const ms_model_keys *keys, const ms_model *model);
 
 #endif

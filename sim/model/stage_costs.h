@@ -155,7 +155,6 @@ typedef struct ms_stage_costs {
     ms_kernel *kernels; /**< unique kernel shapes */
     int kernel_count;
     ms_kernel_use *uses;
-    int use_count;
     double parameters_total; /**< of the whole model [count] */
     double *optimizer_s;     /**< [P] optimizer update of one pipeline rank [s] */
     int optimizer_launches;  /**< kernels that the update launches on each rank */

@@ -7,6 +7,7 @@
 
 #include "base/progress.h"
 #include "base/target.h"
+#include "base/text.h"
 #include "simulate/engine/engine.h"
 #include "trace/events.h"
 #include "trace/summary.h"
@@ -335,12 +336,7 @@ bool ms_trace_is_volatile(const char *path) {
     static const char *const VOLATILE[] = {
         "engine.wall_s", "engine.peak_rss_B", "program_version", "simgrid_version",
         "hdf5_version",  "workload_path",     "platform_path"};
-    for (size_t i = 0; i < sizeof VOLATILE / sizeof VOLATILE[0]; i++) {
-        if (strcmp(path, VOLATILE[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return ms_word_index(path, VOLATILE, sizeof VOLATILE / sizeof VOLATILE[0]) >= 0;
 }
 
 /* Write /summary. */

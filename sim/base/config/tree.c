@@ -171,12 +171,7 @@ bool ms_node_is_null(const ms_node *node) {
     if (node->type != MS_NODE_SCALAR || node->is_quoted) {
         return false;
     }
-    for (size_t i = 0; i < sizeof NULLS / sizeof NULLS[0]; i++) {
-        if (strcmp(node->text, NULLS[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return ms_word_index(node->text, NULLS, sizeof NULLS / sizeof NULLS[0]) >= 0;
 }
 
 bool ms_node_is_removal(const ms_node *node) {

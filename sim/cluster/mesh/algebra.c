@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
+#include "base/text.h"
 #include "cluster/mesh/mesh.h"
-
-static int compare_ints(const void *a, const void *b) {
-    int left = *(const int *)a;
-    int right = *(const int *)b;
-    return (left > right) - (left < right);
-}
 
 /* Index in the list of the occurrence number `nth` (from 0) of a device, which must exist. */
 static int index_of_device(const int *devices, int device, int nth) {
@@ -51,7 +47,7 @@ ms_status ms_mesh_set_devices(ms_mesh *mesh, const int *devices, int count, ms_a
     }
     memcpy(table, devices, (size_t)count * sizeof *table);
     memcpy(sorted, devices, (size_t)count * sizeof *sorted);
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_ints);
+    qsort(sorted, (size_t)count, sizeof *sorted, ms_compare_ints);
     ms_status status = check_devices(table, sorted, count, diag);
     if (status == MS_OK) {
         mesh->devices = table;
@@ -146,10 +142,8 @@ static ms_status find_axes(const ms_mesh *mesh, const ms_words *names, ms_diag *
         if (status != MS_OK) {
             return status;
         }
-        for (size_t j = 0; j < i; j++) {
-            if (strcmp(names->items[j], names->items[i]) == 0) {
-                return ms_diag_error(diag, "axis '%s' stands twice", names->items[i]);
-            }
+        if (ms_word_index(names->items[i], names->items, (int)i) >= 0) {
+            return ms_diag_error(diag, "axis '%s' stands twice", names->items[i]);
         }
         axes_out[i] = axis;
     }

@@ -2,6 +2,7 @@
  * number of GPUs divided by the product of the other degrees. A degree is the size of an axis. */
 #include <string.h>
 
+#include "base/text.h"
 #include "cluster/mesh/mesh.h"
 
 /* A list of axes and their sizes, outermost first. */
@@ -11,24 +12,10 @@ typedef struct degree_list {
     int count;
 } degree_list;
 
-/* Whether a list of names contains a name.  names: [count]. */
-static bool has_name(const char *const *names, int count, const char *name) {
-    for (int i = 0; i < count; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The size of an axis by name; 0: the shape lacks the axis. */
 static int size_of(const ms_mesh_shape *shape, const char *name) {
-    for (int i = 0; i < shape->axes; i++) {
-        if (strcmp(shape->names[i], name) == 0) {
-            return shape->sizes[i];
-        }
-    }
-    return 0;
+    int axis = ms_word_index(name, shape->names, shape->axes);
+    return axis < 0 ? 0 : shape->sizes[axis];
 }
 
 /* The largest divisor of `number` that is not above `limit`.  limit: >= 1. */
@@ -91,7 +78,7 @@ static void arrange_by_default(const ms_mesh_wish *wish, int dp, degree_list *ou
         }
     }
     for (int i = 0; i < given->axes; i++) {
-        bool is_placed = has_name(out->names, out->count, given->names[i]);
+        bool is_placed = ms_word_index(given->names[i], out->names, out->count) >= 0;
         if (!is_placed && strcmp(given->names[i], "tp") != 0) {
             append_axis(out, given->names[i], given->sizes[i]);
         }
@@ -112,13 +99,13 @@ static ms_status reorder(const ms_mesh_wish *wish, ms_diag *diag, degree_list *l
         if (size == 0) {
             return ms_diag_error(diag, "the order names axis '%s', which has no degree", name);
         }
-        if (has_name(ordered.names, ordered.count, name)) {
+        if (ms_word_index(name, ordered.names, ordered.count) >= 0) {
             return ms_diag_error(diag, "axis '%s' stands twice in the order", name);
         }
         append_axis(&ordered, name, size);
     }
     for (int i = 0; i < list->count; i++) {
-        if (!has_name(ordered.names, ordered.count, list->names[i])) {
+        if (ms_word_index(list->names[i], ordered.names, ordered.count) < 0) {
             return ms_diag_error(diag, "the order leaves out axis '%s'", list->names[i]);
         }
     }

@@ -1,21 +1,11 @@
 /* Makes the experts' own mesh (ms_mesh_of_experts): a second mesh with the axes pp, dp, ep and tp
  * over the ranks of a job's mesh, as Megatron Core's parallel folding does. The ranks of a pipeline
  * rank are the same in both meshes. */
-#include <string.h>
-
+#include "base/text.h"
 #include "cluster/mesh/mesh.h"
 
 static const char *const AXES[] = {"pp", "dp", "ep", "tp"}; /* in their usual order */
 enum { AXIS_COUNT = sizeof AXES / sizeof AXES[0] };
-
-/* Index of a name in AXES; AXIS_COUNT if it is none of them. */
-static int index_of_name(const char *name) {
-    int index = 0;
-    while (index < AXIS_COUNT && strcmp(name, AXES[index]) != 0) {
-        index++;
-    }
-    return index;
-}
 
 /* Report an order that does not name each axis once. Returns MS_E_INPUT. */
 static ms_status report_order(ms_diag *diag) {
@@ -33,8 +23,8 @@ static ms_status find_order(const ms_words *order, ms_diag *diag, int *order_out
         return MS_OK;
     }
     for (int i = 0; i < AXIS_COUNT && order->count == AXIS_COUNT; i++) {
-        order_out[i] = index_of_name(order->items[i]);
-        if (order_out[i] == AXIS_COUNT || is_found[order_out[i]]) {
+        order_out[i] = ms_word_index(order->items[i], AXES, AXIS_COUNT);
+        if (order_out[i] < 0 || is_found[order_out[i]]) {
             return report_order(diag);
         }
         is_found[order_out[i]] = true;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Largest number of ranks of a mesh. */
 enum { RANKS_MAX = 1 << 24 };
 
@@ -61,12 +63,7 @@ ms_status ms_mesh_init(ms_mesh *mesh_out, const char *const *names, const int *s
 }
 
 int ms_mesh_axis(const ms_mesh *mesh, const char *name) {
-    for (int i = 0; i < mesh->axes; i++) {
-        if (strcmp(mesh->names[i], name) == 0) {
-            return i;
-        }
-    }
-    return -1;
+    return ms_word_index(name, mesh->names, mesh->axes);
 }
 
 /* Write the names of a mesh's axes, such as "pp, dp, tp".  text: [size]. */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cluster/mesh/mesh.h"
 
 /* Largest size of one axis: the largest number of ranks of a mesh. */
@@ -35,6 +36,11 @@ static const ms_field OWN_AXIS = KNOWN_AXIS("axis", "ranks along an axis with a 
 
 const ms_field_shape MS_MESH_SHAPE = {.each = &OWN_AXIS};
 
+/* Whether the order names an axis. */
+static bool is_ordered(const ms_words *order, const char *name) {
+    return ms_word_index(name, order->items, (int)order->count) >= 0;
+}
+
 /* Read the names of the axes, outermost first; without the key, the default order.  order_path: key
  * path for messages.  Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM. */
 static ms_status read_order(const ms_node *mapping, const char *order_path, ms_arena *arena,
@@ -60,24 +66,12 @@ static ms_status read_order(const ms_node *mapping, const char *order_path, ms_a
             strcmp(item->text, "order") == 0) {
             return ms_config_fault(diag, item, order_path, "expected the name of an axis");
         }
-        for (size_t i = 0; i < order_out->count; i++) {
-            if (strcmp(order_out->items[i], item->text) == 0) {
-                return ms_config_fault(diag, item, order_path, "axis '%s' stands twice",
-                                       item->text);
-            }
+        if (is_ordered(order_out, item->text)) {
+            return ms_config_fault(diag, item, order_path, "axis '%s' stands twice", item->text);
         }
         order_out->items[order_out->count++] = item->text;
     }
     return MS_OK;
-}
-
-/* Whether the order names an axis. */
-static bool is_ordered(const ms_words *order, const char *name) {
-    bool is_found = false;
-    for (size_t i = 0; i < order->count; i++) {
-        is_found = is_found || strcmp(name, order->items[i]) == 0;
-    }
-    return is_found;
 }
 
 /* Whether a key is an axis of a usual name with size 1, which need not be in the order. */

@@ -7,8 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "model/hf/layers.h"
-#include "model/hf/windows.h"
+#include "model/hf/hf.h"
 
 /* Tokens of a sequence, at most, where the config does not say how long pretraining's sequences
  * were (Llama 3, arXiv:2407.21783, section 3.4: 8K before long contexts). */

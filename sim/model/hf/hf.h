@@ -142,6 +142,16 @@ void ms_hf_put_list(ms_hf_reader *r, const char *key, const char *const *texts, 
  * Returns whether the config has a value. */
 bool ms_hf_copy(ms_hf_reader *r, const char *key, const char *goal);
 
+/* Put into the model which layers keep a dense MLP. layers: number of the model's layers. Returns
+ * whether any layer does. */
+bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers);
+
+/* Put into the model the window of its layers, and which layers have none. Windows on layers that
+ * follow no rhythm are left out, and their keys are not counted as used. layers: number of the
+ * model's layers. is_usual: the family has windows on every layer where the config does not say on
+ * which. */
+void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual);
+
 /* List what became of each key of the config: used, assumed, ignored and why, or unknown. */
 void ms_hf_list_keys(ms_hf_reader *r, ms_source_keys *keys);
 

@@ -3,7 +3,7 @@
  * the model in its own terms: layers at the front, a step, or a list. */
 #include <string.h>
 
-#include "model/hf/layers.h"
+#include "model/hf/hf.h"
 
 enum { LAYERS_MAX = 100000 };
 

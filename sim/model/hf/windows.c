@@ -2,7 +2,7 @@
  * types, from a pattern (every N-th layer has none), or from the first layer with one. */
 #include <string.h>
 
-#include "model/hf/windows.h"
+#include "model/hf/hf.h"
 
 static const char SIZE[] = "sliding_window", TYPES[] = "layer_types";
 static const char PATTERN[] = "sliding_window_pattern", FIRST[] = "max_window_layers";

@@ -122,7 +122,7 @@ static void add_reductions(lowering *l, int rank, int *done) {
 
 /* States of a stage and microbatch: which of its inputs have been produced by the neighbouring
  * stage. */
-enum { HAS_FORWARD = 1, HAS_GRADIENT = 2, GOT_FORWARD = 4, GOT_GRADIENT = 8 };
+enum { GOT_FORWARD = 1, GOT_GRADIENT = 2 };
 
 /* The insertion of messages: the ranks' passes are run in turns, and each pass that runs appends
  * its sends to its own row and the matching receive to the row of the other rank. */

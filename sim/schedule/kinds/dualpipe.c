@@ -195,8 +195,10 @@ static ms_status check_even(const ms_schedule_type *type, const ms_schedule_spec
  * F + I + W, for even costs with F >= I >= W and free messages. work: M V (F + I + W).  bubbles:
  * P/2 - 1 (DualPipe), P - 1 (DualPipeV).  Source: the bubble (PP/2-1)(F&B+B-3W) of the DualPipe
  * README, made exact by exhaustive evaluation, swept in tests/unit/schedule. */
-static bool formula(const ms_program *program, const ms_schedule_costs *costs, int bubbles,
+static bool formula(const ms_program *program, const ms_schedule_costs *costs,
                     double *makespan_out) {
+    int ranks = program->spec.pipeline_ranks;
+    int bubbles = program->spec.kind == MS_SCHEDULE_DUALPIPE ? ranks / 2 - 1 : ranks - 1;
     ms_even_costs even;
     bool is_plain = !costs->is_serial && (costs->pair_scale == 0 || costs->pair_scale == 1);
     if (!is_plain || !ms_schedule_costs_are_even_and_free(program, costs, &even) ||
@@ -209,16 +211,6 @@ static bool formula(const ms_program *program, const ms_schedule_costs *costs, i
     return true;
 }
 
-static bool formula_dualpipe(const ms_program *program, const ms_schedule_costs *costs,
-                             double *makespan_out) {
-    return formula(program, costs, program->spec.pipeline_ranks / 2 - 1, makespan_out);
-}
-
-static bool formula_dualpipev(const ms_program *program, const ms_schedule_costs *costs,
-                              double *makespan_out) {
-    return formula(program, costs, program->spec.pipeline_ranks - 1, makespan_out);
-}
-
 const ms_schedule_type ms_schedule_dualpipe = {
     .name = "dualpipe",
     .passes = 3,
@@ -227,7 +219,7 @@ const ms_schedule_type ms_schedule_dualpipe = {
     .check = check_even,
     .rank_of_stage = ms_stage_rank_v,
     .generate = generate_dualpipe,
-    .formula = formula_dualpipe,
+    .formula = formula,
 };
 
 const ms_schedule_type ms_schedule_dualpipev = {
@@ -238,5 +230,5 @@ const ms_schedule_type ms_schedule_dualpipev = {
     .check = check_microbatches,
     .rank_of_stage = ms_stage_rank_v,
     .generate = generate_dualpipev,
-    .formula = formula_dualpipev,
+    .formula = formula,
 };

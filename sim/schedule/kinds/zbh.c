@@ -6,28 +6,26 @@
  * artifacts. */
 #include "schedule/internal.h"
 
-/* Append a rank's list. depth: 1 for H1, 2 for H2; the warm-up, and the number of steps by which
- * each W runs after its I, are `depth` times those of H1. */
-static void generate(const ms_schedule_spec *spec, int rank, int depth, ms_action_list *list) {
-    int64_t warmup = (int64_t)depth * (spec->pipeline_ranks - 1 - rank);
+/* The depth of a kind: 1 for H1, 2 for H2. */
+static int depth_of(const ms_schedule_spec *spec) {
+    return spec->kind == MS_SCHEDULE_ZBH1 ? 1 : 2;
+}
+
+/* Append a rank's list. The warm-up, and the number of steps by which each W runs after its I, are
+ * `depth` times those of H1. */
+static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
+    int64_t warmup = (int64_t)depth_of(spec) * (spec->pipeline_ranks - 1 - rank);
     ms_1f1b_list order = ms_1f1b_list_of(spec, rank, warmup);
-    ms_generate_split(&order, depth * rank, list);
-}
-
-static void generate_h1(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    generate(spec, rank, 1, list);
-}
-
-static void generate_h2(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
-    generate(spec, rank, 2, list);
+    ms_generate_split(&order, depth_of(spec) * rank, list);
 }
 
 /* Closed form of the span bubble, the most idle time inside a rank's span: (P-1)(F+I-dW) with the
  * depth d, for even costs without latency, M >= d(P-1)+1 and W <= min(F, I). Returns false
  * elsewhere. Source: Qi et al., table 1; range by exhaustive evaluation, swept in
  * tests/unit/schedule. */
-static bool span_bubble(const ms_program *program, const ms_schedule_costs *costs, int depth,
+static bool span_bubble(const ms_program *program, const ms_schedule_costs *costs,
                         double *bubble_out) {
+    int depth = depth_of(&program->spec);
     int distance = program->spec.pipeline_ranks - 1;
     ms_even_costs even;
     if (program->spec.microbatches < depth * distance + 1 ||
@@ -40,22 +38,12 @@ static bool span_bubble(const ms_program *program, const ms_schedule_costs *cost
     return true;
 }
 
-static bool span_formula_h1(const ms_program *program, const ms_schedule_costs *costs,
-                            double *bubble_out) {
-    return span_bubble(program, costs, 1, bubble_out);
-}
-
-static bool span_formula_h2(const ms_program *program, const ms_schedule_costs *costs,
-                            double *bubble_out) {
-    return span_bubble(program, costs, 2, bubble_out);
-}
-
 /* Closed form of H1's makespan: M(F+I+W) + (P-1)(F+I-W), for the same costs and sizes as
  * span_bubble. */
 static bool formula_h1(const ms_program *program, const ms_schedule_costs *costs,
                        double *makespan_out) {
     double bubble = 0;
-    if (!span_bubble(program, costs, 1, &bubble)) {
+    if (!span_bubble(program, costs, &bubble)) {
         return false;
     }
     double work = costs->forward[0] + costs->input_grad[0] + costs->weight_grad[0];
@@ -69,9 +57,9 @@ const ms_schedule_type ms_schedule_zbh1 = {
     .directions = 1,
     .chunks = 1,
     .rank_of_stage = ms_stage_rank_loop,
-    .generate = generate_h1,
+    .generate = generate,
     .formula = formula_h1,
-    .span_formula = span_formula_h1,
+    .span_formula = span_bubble,
 };
 
 const ms_schedule_type ms_schedule_zbh2 = {
@@ -80,6 +68,6 @@ const ms_schedule_type ms_schedule_zbh2 = {
     .directions = 1,
     .chunks = 1,
     .rank_of_stage = ms_stage_rank_loop,
-    .generate = generate_h2,
-    .span_formula = span_formula_h2,
+    .generate = generate,
+    .span_formula = span_bubble,
 };

@@ -1,7 +1,6 @@
 /* Accounts for the links after a run: bytes carried, time busy and peak utilisation of each link,
  * from the records of all transfers. The starts and ends of transfers are sorted by time and swept
  * once, while a state of each link counts the transfers on it. */
-#include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 
 #include <math.h>

@@ -4,7 +4,6 @@
  * Their loads are those of the works that the fused pass consists of. */
 #include <math.h>
 
-#include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 
 /* How one phase of a communication uses a link. */

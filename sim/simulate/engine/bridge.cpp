@@ -1,6 +1,8 @@
 // SimGrid's side of the bridge (bridge.h), the only file that uses SimGrid: it translates the calls
 // of the bridge to SimGrid's C++ interface and its completions to callbacks, nothing else.
+extern "C" {
 #include "simulate/engine/bridge_table.h"
+}
 
 #include <cmath>
 #include <cstdio>

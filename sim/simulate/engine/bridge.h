@@ -11,10 +11,6 @@
 
 #include "base/status.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** The links of a simulation, and its callbacks. */
 typedef struct ms_bridge_setup {
     const double *link_bandwidths; /**< [link_count] payload units per second, > 0 */
@@ -53,9 +49,5 @@ double ms_bridge_clock_s(void);
 
 /** The message of the last call that failed; static storage, never NULL. */
 const char *ms_bridge_error(void);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -12,10 +12,6 @@
 
 #include "simulate/engine/bridge.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /** Version of the table; to be raised with any change of ms_bridge_table or ms_bridge_setup, so
  * that a module of another build is refused. */
 enum { MS_BRIDGE_LAYOUT = 5 };
@@ -34,9 +30,5 @@ typedef struct ms_bridge_table {
 /** Open SimGrid's side.  Returns its table; NULL where it cannot be opened.  cause_out: [size] the
  * reason in words if NULL is returned. */
 const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size);
-
-#ifdef __cplusplus
-}
-#endif
 
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "simulate/engine/demand.h"
-#include "simulate/engine/no_memory.h"
+#include "simulate/engine/replay.h"
 
 enum {
     WEIGHT_MAX = 65536, /* a flow whose route has so many links takes milliseconds to start */

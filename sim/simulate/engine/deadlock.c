@@ -1,6 +1,5 @@
 /* The error message for a graph whose operations wait for each other: a cycle of operations, and up
  * to ten operations that have not ended. */
-#include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 
 #include "base/buffer.h"

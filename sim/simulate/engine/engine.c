@@ -8,7 +8,6 @@
 
 #include "base/progress.h"
 #include "simulate/engine/bridge.h"
-#include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 #include "simulate/engine/simgrid_process.h"
 #include "simulate/engine/steady.h"

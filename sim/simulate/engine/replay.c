@@ -3,7 +3,6 @@
  * dependencies and for its predecessors on its streams; when the last of these has ended, its start
  * is put into the event queue. "Settled" means that the end of an operation is known. */
 #include "simulate/engine/replay.h"
-#include "simulate/engine/no_memory.h"
 
 #include <math.h>
 

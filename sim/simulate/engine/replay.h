@@ -24,6 +24,12 @@
 #include "simulate/engine/slowdown.h"
 #include "simulate/graph/dag.h"
 
+/** Report that memory ran out in the engine.  Returns MS_E_NOMEM. */
+static inline ms_status ms_engine_no_memory(ms_diag *diag) {
+    ms_diag_error(diag, "out of memory while running the operation graph");
+    return MS_E_NOMEM;
+}
+
 /** One transfer that happened. */
 typedef struct ms_flow_record {
     double start_s;

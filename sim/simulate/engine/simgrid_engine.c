@@ -9,7 +9,6 @@
 #include "simulate/engine/demand.h"
 #include "simulate/engine/handover.h"
 #include "simulate/engine/maxmin.h"
-#include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 #include "simulate/engine/simgrid_start.h"
 

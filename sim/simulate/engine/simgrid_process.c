@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/child.h"
-#include "simulate/engine/no_memory.h"
 
 /* Memory that both processes share. */
 typedef struct shared_run {

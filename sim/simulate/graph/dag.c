@@ -146,49 +146,38 @@ int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work) {
     return add(dag, WORKS, &copy);
 }
 
+/* Append a record that belongs to another one. count: of the other's records of this kind; NULL:
+ * there is no other. Returns the index of the new record; -1 after a failure. */
+static int32_t add_part_of(ms_dag *dag, int which, const void *record, int32_t *count) {
+    int32_t index = count == NULL ? -1 : add(dag, which, record);
+    if (index >= 0) {
+        ++*count;
+    }
+    return index;
+}
+
 int32_t ms_dag_add_phase(ms_dag *dag, double latency_s) {
     ms_dag_work *owner = newest(dag, WORKS);
-    if (owner == NULL) {
-        return -1;
-    }
-    int32_t phase = add(dag, PHASES,
-                        &(ms_dag_phase){.latency_s = latency_s,
-                                        .flow_first = (int32_t)dag->builder.vectors[FLOWS].count});
-    if (phase >= 0) {
-        owner->phase_count++;
-    }
-    return phase;
+    const ms_dag_phase phase = {.latency_s = latency_s,
+                                .flow_first = (int32_t)dag->builder.vectors[FLOWS].count};
+    return add_part_of(dag, PHASES, &phase, owner == NULL ? NULL : &owner->phase_count);
 }
 
-int32_t ms_dag_add_flow(ms_dag *dag, double bytes) {
+ms_dag_flow *ms_dag_add_flow(ms_dag *dag, double bytes) {
     ms_dag_phase *owner = newest(dag, PHASES);
-    if (owner == NULL) {
-        return -1;
-    }
-    int32_t flow =
-        add(dag, FLOWS,
-            &(ms_dag_flow){.bytes = bytes,
-                           .slowness = 1.0,
-                           .alone_s = -1.0,
-                           .crossing_first = (int32_t)dag->builder.vectors[CROSSINGS].count});
-    if (flow >= 0) {
-        owner->flow_count++;
-    }
-    return flow;
+    const ms_dag_flow flow = {.bytes = bytes,
+                              .slowness = 1.0,
+                              .alone_s = -1.0,
+                              .crossing_first = (int32_t)dag->builder.vectors[CROSSINGS].count};
+    add_part_of(dag, FLOWS, &flow, owner == NULL ? NULL : &owner->flow_count);
+    return newest(dag, FLOWS);
 }
 
-int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own) {
+ms_dag_crossing *ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own) {
     ms_dag_flow *owner = newest(dag, FLOWS);
-    if (owner == NULL) {
-        return -1;
-    }
-    int32_t crossing =
-        add(dag, CROSSINGS,
-            &(ms_dag_crossing){.link = link, .weight = weight, .own = own, .carried = own});
-    if (crossing >= 0) {
-        owner->crossing_count++;
-    }
-    return crossing;
+    const ms_dag_crossing crossing = {.link = link, .weight = weight, .own = own, .carried = own};
+    add_part_of(dag, CROSSINGS, &crossing, owner == NULL ? NULL : &owner->crossing_count);
+    return newest(dag, CROSSINGS);
 }
 
 int32_t ms_dag_add_fused_pass(ms_dag *dag) {
@@ -198,24 +187,15 @@ int32_t ms_dag_add_fused_pass(ms_dag *dag) {
 
 int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
     ms_fused_pass *owner = newest(dag, FUSED_PASSES);
-    if (owner == NULL) {
-        return -1;
-    }
     ms_dag_part copy = *part;
     copy.wait_first = (int32_t)dag->builder.vectors[PART_WAITS].count;
     copy.wait_count = 0;
-    int32_t index = add(dag, PARTS, &copy);
-    if (index >= 0) {
-        owner->part_count++;
-    }
-    return index;
+    return add_part_of(dag, PARTS, &copy, owner == NULL ? NULL : &owner->part_count);
 }
 
 void ms_dag_add_part_wait(ms_dag *dag, int32_t part) {
     ms_dag_part *owner = newest(dag, PARTS);
-    if (owner != NULL && add(dag, PART_WAITS, &part) >= 0) {
-        owner->wait_count++;
-    }
+    add_part_of(dag, PART_WAITS, &part, owner == NULL ? NULL : &owner->wait_count);
 }
 
 /* Find the crossings of a work: they are those from index *first_out to *end_out - 1 of CROSSINGS
@@ -251,27 +231,6 @@ bool ms_dag_works_meet(const ms_dag *dag, int32_t a, int32_t b) {
         }
     }
     return false;
-}
-
-void ms_dag_set_alone(ms_dag *dag, double alone_s) {
-    ms_dag_flow *flow = newest(dag, FLOWS);
-    if (flow != NULL) {
-        flow->alone_s = alone_s;
-    }
-}
-
-void ms_dag_set_slowness(ms_dag *dag, double slowness) {
-    ms_dag_flow *flow = newest(dag, FLOWS);
-    if (flow != NULL) {
-        flow->slowness = slowness;
-    }
-}
-
-void ms_dag_set_carried(ms_dag *dag, double carried) {
-    ms_dag_crossing *crossing = newest(dag, CROSSINGS);
-    if (crossing != NULL) {
-        crossing->carried = carried;
-    }
 }
 
 void ms_dag_begin_step(ms_dag *dag) {

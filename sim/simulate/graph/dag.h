@@ -298,17 +298,15 @@ int32_t ms_dag_add_link(ms_dag *dag, double capacity_Bps, int32_t id, int32_t ti
 int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work);
 /** Add a phase to the newest work. */
 int32_t ms_dag_add_phase(ms_dag *dag, double latency_s);
-/** Add a flow of slowness 1 to the newest phase. */
-int32_t ms_dag_add_flow(ms_dag *dag, double bytes);
-/** Set the slowness of the newest flow, >= 1. */
-void ms_dag_set_slowness(ms_dag *dag, double slowness);
-/** Set alone_s of the newest flow [s]. For flows of folded works: ms_dag_finish could not compute
- * it, because their crossings name classes of links rather than the links of one group. */
-void ms_dag_set_alone(ms_dag *dag, double alone_s);
-/** Set `carried` of the newest crossing; it is `own` without this call. */
-void ms_dag_set_carried(ms_dag *dag, double carried);
-/** Add a crossing to the newest flow; each link at most once. */
-int32_t ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
+/** Add a flow of slowness 1 to the newest phase.  Returns it, so that the caller can set slowness,
+ * >= 1, and alone_s: ms_dag_finish could not compute alone_s of flows of folded works, because
+ * their crossings name classes of links rather than the links of one group. It is valid until the
+ * next flow is added.  NULL after a failure. */
+ms_dag_flow *ms_dag_add_flow(ms_dag *dag, double bytes);
+/** Add a crossing to the newest flow; each link at most once.  Returns it, so that the caller can
+ * set `carried`, which is `own` otherwise; valid until the next crossing is added.  NULL after a
+ * failure. */
+ms_dag_crossing *ms_dag_add_crossing(ms_dag *dag, int32_t link, int32_t weight, int32_t own);
 
 /** Add a fused pass without parts. The work that is this fused pass has `fused` = 1 + its index. */
 int32_t ms_dag_add_fused_pass(ms_dag *dag);

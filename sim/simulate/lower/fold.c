@@ -52,9 +52,11 @@ static bool add_crossings(const work_layout *layout, int p, int f) {
             ms_link_load *class = &layout->w->link_load[first];
             if (class->class_load > 0) {
                 class->crossing_load = link->load;
-                ms_dag_add_crossing(layout->w->dag, ms_works_link(layout->w, first), link->load,
-                                    class->most);
-                ms_dag_set_carried(layout->w->dag, (double)class->class_load / layout->groups);
+                ms_dag_crossing *added = ms_dag_add_crossing(
+                    layout->w->dag, ms_works_link(layout->w, first), link->load, class->most);
+                if (added != NULL) {
+                    added->carried = (double)class->class_load / layout->groups;
+                }
                 class->class_load = class->most = 0;
             }
             is_even = is_even && (link->load == 0 || link->load == class->crossing_load);
@@ -95,8 +97,10 @@ static ms_status add_class(const work_layout *layout, const ms_coll_plan *plan) 
         }
         ms_dag_add_phase(layout->w->dag, phase->latency_s);
         for (int f = 0; f < phase->count; f++) {
-            ms_works_add_flow(layout->w, &phase->flows[f]);
-            ms_dag_set_alone(layout->w->dag, alone_s[f]);
+            ms_dag_flow *added = ms_works_add_flow(layout->w, &phase->flows[f]);
+            if (added != NULL) {
+                added->alone_s = alone_s[f];
+            }
             load_links(layout, p, f);
             is_even = add_crossings(layout, p, f) && is_even;
         }

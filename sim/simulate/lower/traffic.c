@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/firsts.h"
+#include "base/number.h"
 
 void ms_traffic_init(ms_traffic *traffic, const ms_ranks *ranks, ms_arena *arena) {
     *traffic = (ms_traffic){.ranks = ranks, .arena = arena};
@@ -61,13 +62,6 @@ static int group_lead(const ms_ranks *ranks, const ms_comm_groups *groups, int g
     return lead;
 }
 
-/* Order of integers for qsort. */
-static int by_number(const void *a, const void *b) {
-    int x = *(const int *)a;
-    int y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
 /* List the classes in a group, ascending and each once, in member_classes from index `next` on, and
  * set the lead of these classes.  group: the first of the groups that its lead leads.  Returns the
  * index behind the last class. */
@@ -77,7 +71,7 @@ static int list_classes(const ms_ranks *ranks, ms_comm_groups *groups, int group
     for (int m = 0; m < groups->ranks_each; m++) {
         groups->member_classes[next++] = ranks->class_of[ranks_in_stage[m]];
     }
-    qsort(groups->member_classes + first, (size_t)(next - first), sizeof(int), by_number);
+    qsort(groups->member_classes + first, (size_t)(next - first), sizeof(int), ms_compare_ints);
     int kept = first;
     for (int i = first; i < next; i++) {
         if (i == first || groups->member_classes[i] != groups->member_classes[kept - 1]) {

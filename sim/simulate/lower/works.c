@@ -27,9 +27,12 @@ int32_t ms_works_add(ms_works *w, const ms_coll_request *request, const ms_coll_
     return ms_dag_add_work(w->dag, &work);
 }
 
-void ms_works_add_flow(ms_works *w, const ms_flow *flow) {
-    ms_dag_add_flow(w->dag, flow->bytes);
-    ms_dag_set_slowness(w->dag, flow->slowness > 0.0 ? flow->slowness : 1.0);
+ms_dag_flow *ms_works_add_flow(ms_works *w, const ms_flow *flow) {
+    ms_dag_flow *added = ms_dag_add_flow(w->dag, flow->bytes);
+    if (added != NULL && flow->slowness > 0.0) {
+        added->slowness = flow->slowness;
+    }
+    return added;
 }
 
 ms_coll_request ms_works_choose(const ms_works *w, const ms_coll_request *request) {

@@ -100,8 +100,8 @@ int32_t ms_works_link(ms_works *w, int link);
 int32_t ms_works_add(ms_works *w, const ms_coll_request *request, const ms_coll_plan *plan,
                      ms_dag_work work);
 
-/* Add a flow of a plan to the newest phase, without its crossings. */
-void ms_works_add_flow(ms_works *w, const ms_flow *flow);
+/* Add a flow of a plan to the newest phase, without its crossings. Returns as ms_dag_add_flow. */
+ms_dag_flow *ms_works_add_flow(ms_works *w, const ms_flow *flow);
 
 struct ms_step_comm;
 /* Add one work for a communication in all groups of a pipeline rank, whether these are alike or

@@ -24,18 +24,7 @@ const char *ms_other_part_name(ms_other_part part) {
 }
 
 ms_time_category ms_time_category_of_axis(ms_axis axis) {
-    switch (axis) {
-    case MS_AXIS_TP:
-        return MS_TIME_EXPOSED_TP;
-    case MS_AXIS_CP:
-        return MS_TIME_EXPOSED_CP;
-    case MS_AXIS_EP:
-        return MS_TIME_EXPOSED_EP;
-    case MS_AXIS_PP:
-        return MS_TIME_EXPOSED_PP;
-    case MS_AXIS_DP:
-        return MS_TIME_EXPOSED_DP;
-    default:
-        return MS_TIME_OTHER;
-    }
+    /* both enumerations list the axes in the same order */
+    bool is_known = axis >= MS_AXIS_TP && axis <= MS_AXIS_DP;
+    return is_known ? MS_TIME_EXPOSED_TP + (axis - MS_AXIS_TP) : MS_TIME_OTHER;
 }

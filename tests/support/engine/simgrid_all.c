@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "activities.h"
-#include "simulate/engine/no_memory.h"
 #include "simulate/engine/replay.h"
 #include "simulate/engine/simgrid_start.h"
 

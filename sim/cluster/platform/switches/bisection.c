@@ -30,13 +30,12 @@ static void add_subtree(tier_cut *parent, tier_cut child, double capacity_Bps) {
 /* The cut of a unit's leaf switches: the links to its nodes on the other side. Nodes before `half`
  * are near, others far. */
 static tier_cut cut_unit(const ms_platform *platform, int unit, int half) {
-    const ms_switches *switches = ms_switches_of(platform);
-    int first = unit * switches->nodes_per_unit;
-    int end = first + switches->nodes_per_unit;
+    const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
+    int first = unit * layout->nodes_per_unit;
+    int end = first + layout->nodes_per_unit;
     end = end < platform->nodes ? end : platform->nodes;
     int near = half <= first ? 0 : (half < end ? half : end) - first;
-    double node_Bps =
-        switches->ports_per_node * ms_fabric_capacity_Bps(platform, switches->port_tier);
+    double node_Bps = layout->ports_per_node * ms_fabric_capacity_Bps(platform, layout->port_tier);
     return (tier_cut){.near_Bps = times(end - first - near, node_Bps),
                       .far_Bps = times(near, node_Bps)};
 }
@@ -44,16 +43,15 @@ static tier_cut cut_unit(const ms_platform *platform, int unit, int half) {
 /* The smallest cut between the two halves of the nodes [B/s], from units through pods to the
  * core. */
 static double cut_nodes(const ms_platform *platform) {
-    const ms_switches *switches = ms_switches_of(platform);
-    double unit_Bps = switches->leaves_per_unit * switches->links_per_leaf *
-                      ms_fabric_capacity_Bps(platform, switches->spine_tier);
-    double pod_Bps =
-        switches->links_per_pod * ms_fabric_capacity_Bps(platform, switches->core_tier);
+    const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
+    double unit_Bps = layout->leaves_per_unit * layout->links_per_leaf *
+                      ms_fabric_capacity_Bps(platform, layout->spine_tier);
+    double pod_Bps = layout->links_per_pod * ms_fabric_capacity_Bps(platform, layout->core_tier);
     tier_cut core = {0};
-    for (int pod = 0; pod < switches->pods; pod++) {
+    for (int pod = 0; pod < layout->pods; pod++) {
         tier_cut spine = {0};
-        int end = (pod + 1) * switches->units_per_pod;
-        for (int u = pod * switches->units_per_pod; u < end && u < switches->units; u++) {
+        int end = (pod + 1) * layout->units_per_pod;
+        for (int u = pod * layout->units_per_pod; u < end && u < layout->units; u++) {
             add_subtree(&spine, cut_unit(platform, u, platform->nodes / 2), unit_Bps);
         }
         add_subtree(&core, spine, pod_Bps);
@@ -62,9 +60,9 @@ static double cut_nodes(const ms_platform *platform) {
 }
 
 double ms_switches_bisection_Bps(const ms_platform *platform) {
-    const ms_switches *switches = ms_switches_of(platform);
+    const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
     if (platform->nodes == 1) { /* between two halves of its GPUs */
-        int tier = switches->node_tier >= 0 ? switches->node_tier : switches->port_tier;
+        int tier = layout->node_tier >= 0 ? layout->node_tier : layout->port_tier;
         int half = platform->gpus_per_node / 2;
         int others = platform->tiers[0].is_paired ? platform->gpus_per_node - half : 1;
         return times((double)half * others, ms_fabric_capacity_Bps(platform, tier));

@@ -6,20 +6,7 @@ static const ms_field NO_FIELDS[] = {{.key = NULL}};
 
 /* How the fabric is built, for pictures (see ms_platform_layout). */
 static void fill_layout(const ms_platform *platform, ms_platform_layout *out) {
-    const ms_switches *switches = ms_switches_of(platform);
-    *out = (ms_platform_layout){.node_tier = switches->node_tier,
-                                .port_tier = switches->port_tier,
-                                .spine_tier = switches->spine_tier,
-                                .core_tier = switches->core_tier,
-                                .units = switches->units,
-                                .nodes_per_unit = switches->nodes_per_unit,
-                                .leaves_per_unit = switches->leaves_per_unit,
-                                .has_rails = switches->has_rails,
-                                .ports_per_node = switches->ports_per_node,
-                                .links_per_leaf = switches->links_per_leaf,
-                                .units_per_pod = switches->units_per_pod,
-                                .pods = switches->pods,
-                                .links_per_pod = switches->links_per_pod};
+    *out = ms_switches_of(platform)->layout;
 }
 
 /* Members that the rows of all switched fabrics have in common. */

@@ -20,7 +20,7 @@ ms_link_address ms_switches_pair(const ms_platform *platform, int from, int to) 
     int low = from < to ? from : to;
     int distance = from < to ? to - from : from - to;
     int node = ms_platform_node(platform, low);
-    return (ms_link_address){.tier = ms_switches_of(platform)->node_tier,
+    return (ms_link_address){.tier = ms_switches_of(platform)->layout.node_tier,
                              .index = node * ms_switches_node_pairs(platform) +
                                       nearer_pairs(platform, distance) +
                                       low % platform->gpus_per_node,

@@ -117,9 +117,11 @@ static int ceil_div(int a, int b) {
     return (a + b - 1) / b;
 }
 
-/* Set the sizes that follow from keys that passed the checks.  *out: its kind, tiers, rails and
- * ports are set before. */
-static void size_levels(const switch_keys *keys, const ms_platform *platform, ms_switches *out) {
+/* Set the sizes that follow from keys that passed the checks.  *switches: its kind, tiers, rails
+ * and ports are set before. */
+static void size_levels(const switch_keys *keys, const ms_platform *platform,
+                        ms_switches *switches) {
+    ms_platform_layout *out = &switches->layout;
     out->nodes_per_unit = keys->nodes_per_unit > 0 ? keys->nodes_per_unit : platform->nodes;
     out->leaves_per_unit = out->has_rails ? out->ports_per_node : 1;
     out->units = ceil_div(platform->nodes, out->nodes_per_unit);
@@ -129,23 +131,24 @@ static void size_levels(const switch_keys *keys, const ms_platform *platform, ms
         (double)out->nodes_per_unit * out->ports_per_node / out->leaves_per_unit;
     bool is_ecmp = platform->routing == MS_ROUTING_ECMP;
     /* an oversubscription is the number of links below a switch layer per link above it */
-    out->uplinks_per_leaf = ports_per_leaf / keys->oversubscription;
-    out->uplinks_per_pod = out->uplinks_per_leaf * out->leaves_per_unit * out->units_per_pod /
-                           keys->core_oversubscription;
+    switches->uplinks_per_leaf = ports_per_leaf / keys->oversubscription;
+    switches->uplinks_per_pod = switches->uplinks_per_leaf * out->leaves_per_unit *
+                                out->units_per_pod / keys->core_oversubscription;
     /* without ECMP the uplinks of a leaf, or of a pod, act as one link */
-    out->links_per_leaf = is_ecmp ? (int)ceil(out->uplinks_per_leaf) : 1;
-    out->links_per_pod = is_ecmp && platform->tier_count > 3 ? (int)ceil(out->uplinks_per_pod) : 1;
+    out->links_per_leaf = is_ecmp ? (int)ceil(switches->uplinks_per_leaf) : 1;
+    out->links_per_pod =
+        is_ecmp && platform->tier_count > 3 ? (int)ceil(switches->uplinks_per_pod) : 1;
 }
 
 /* Set the platform's topology.  sizes: kind, tiers, rails and ports; size_levels sets the rest.
  * Returns MS_OK; MS_E_NOMEM. */
-static ms_status set_topology(ms_switches sizes, const switch_keys *keys, ms_arena *arena,
+static ms_status set_topology(const ms_switches *sizes, const switch_keys *keys, ms_arena *arena,
                               ms_platform *platform) {
     ms_switches *kept = MS_NEW(arena, ms_switches, 1);
     if (kept == NULL) {
         return MS_E_NOMEM;
     }
-    *kept = sizes;
+    *kept = *sizes;
     size_levels(keys, platform, kept);
     platform->topology = &kept->head;
     return MS_OK;
@@ -161,13 +164,13 @@ ms_status ms_switches_read_flat(ms_fabric_file *file, ms_arena *arena, ms_platfo
     if (file->status != MS_OK || file->has_faults) {
         return MS_E_INPUT;
     }
-    return set_topology((ms_switches){.head = {file->kind},
-                                      .node_tier = -1,
-                                      .port_tier = 0,
-                                      .spine_tier = -1,
-                                      .core_tier = -1,
-                                      .ports_per_node = platform->gpus_per_node},
-                        &keys, arena, platform);
+    const ms_switches sizes = {.head = {file->kind},
+                               .layout = {.node_tier = -1,
+                                          .port_tier = 0,
+                                          .spine_tier = -1,
+                                          .core_tier = -1,
+                                          .ports_per_node = platform->gpus_per_node}};
+    return set_topology(&sizes, &keys, arena, platform);
 }
 
 /* Read a fabric that connects the NICs of nodes: rails, or leaf-spine. */
@@ -193,15 +196,15 @@ static ms_status read_levels(bool has_rails, ms_fabric_file *file, ms_arena *are
         return file->status;
     }
     platform->has_pxn = has_rails && file->wants_pxn;
-    return set_topology((ms_switches){.head = {file->kind},
-                                      .has_rails = has_rails,
-                                      .node_tier = 0,
-                                      .port_tier = 1,
-                                      .spine_tier = tiers > 2 ? 2 : -1,
-                                      .core_tier = tiers > 3 ? 3 : -1,
-                                      .ports_per_node = platform->nics_per_node,
-                                      .seed = (uint64_t)file->routing_seed},
-                        &keys, arena, platform);
+    const ms_switches sizes = {.head = {file->kind},
+                               .layout = {.has_rails = has_rails,
+                                          .node_tier = 0,
+                                          .port_tier = 1,
+                                          .spine_tier = tiers > 2 ? 2 : -1,
+                                          .core_tier = tiers > 3 ? 3 : -1,
+                                          .ports_per_node = platform->nics_per_node},
+                               .seed = (uint64_t)file->routing_seed};
+    return set_topology(&sizes, &keys, arena, platform);
 }
 
 ms_status ms_switches_read_rails(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {

@@ -14,19 +14,11 @@
 /* Sizes of a switched fabric. */
 typedef struct ms_switches {
     ms_topology head;
-    bool has_rails; /* leaf r of a unit connects NIC r of its nodes */
-    int node_tier, port_tier, spine_tier, core_tier; /* index into tiers, -1: no such level */
-    int ports_per_node;                              /* NICs, or GPUs in a flat fabric */
-    int nodes_per_unit;
-    int units; /* the last one may have fewer nodes, but has all switches */
-    int leaves_per_unit;
-    int units_per_pod;
-    int pods;
-    double uplinks_per_leaf; /* physical links from a leaf to the spine, in one direction */
-    double uplinks_per_pod;  /* physical links from a pod's spine to the core */
-    int links_per_leaf;      /* numbered links of a leaf: its uplinks, or 1 where they act as one */
-    int links_per_pod;       /* numbered links of a pod, likewise */
-    uint64_t seed;           /* of the hash that chooses a numbered link (ECMP) */
+    ms_platform_layout layout; /* its tiers are -1 where the fabric has no such level; without ECMP
+                                  the uplinks of a leaf, or of a pod, act as one link */
+    double uplinks_per_leaf;   /* physical links from a leaf to the spine, in one direction */
+    double uplinks_per_pod;    /* physical links from a pod's spine to the core */
+    uint64_t seed;             /* of the hash that chooses a numbered link (ECMP) */
 } ms_switches;
 
 /* The three fabric kinds. */

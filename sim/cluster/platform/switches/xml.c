@@ -26,7 +26,7 @@ static void vertex_name(const char *kind, int index, char out[NAME_SIZE]) {
 /* Number of spine (and core) routers per pod: one for each rail where only PXN may change the rail,
  * else one. */
 static int planes(const ms_platform *platform) {
-    return platform->has_pxn ? ms_switches_of(platform)->leaves_per_unit : 1;
+    return platform->has_pxn ? ms_switches_of(platform)->layout.leaves_per_unit : 1;
 }
 
 /* Write the routers of a kind, numbered from 0. */
@@ -75,8 +75,8 @@ static void write_proxy_edges(const ms_platform *platform, int proxy, const char
     }
     if (!platform->tiers[0].is_paired) {
         vertex_name("pxn", node, edge.from);
-        edge.link =
-            ms_fabric_link(platform, ms_switches_of(platform)->node_tier, proxy, MS_LINK_DOWN);
+        edge.link = ms_fabric_link(platform, ms_switches_of(platform)->layout.node_tier, proxy,
+                                   MS_LINK_DOWN);
         ms_xml_write_edge(platform, &edge, out);
     }
 }
@@ -84,16 +84,16 @@ static void write_proxy_edges(const ms_platform *platform, int proxy, const char
 /* Write the edges between a GPU's host and the node's switch, and between the host and the leaf
  * switch of the GPU's NIC. */
 static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
-    const ms_switches *switches = ms_switches_of(platform);
+    const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
     int node = ms_platform_node(platform, gpu);
     int port = ms_switches_port(platform, gpu);
     ms_xml_edge edge = {.steps = 0};
     if (platform->tiers[0].is_paired) {
         write_pair_edges(platform, gpu, out);
-    } else if (switches->node_tier >= 0) {
+    } else if (layout->node_tier >= 0) {
         host_name(gpu, edge.from);
         vertex_name("node", node, edge.to);
-        edge.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_UP);
+        edge.link = ms_fabric_link(platform, layout->node_tier, gpu, MS_LINK_UP);
         edge.steps = 1;
         ms_xml_write_edge(platform, &edge, out);
         if (platform->has_pxn) {
@@ -102,18 +102,18 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
         }
         vertex_name("node", node, edge.from);
         host_name(gpu, edge.to);
-        edge.link = ms_fabric_link(platform, switches->node_tier, gpu, MS_LINK_DOWN);
+        edge.link = ms_fabric_link(platform, layout->node_tier, gpu, MS_LINK_DOWN);
         edge.steps = 0;
         ms_xml_write_edge(platform, &edge, out);
     }
     host_name(gpu, edge.from);
     vertex_name("leaf", ms_switches_leaf(platform, gpu), edge.to);
-    edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+    edge.link = ms_fabric_link(platform, layout->port_tier, port, MS_LINK_UP);
     edge.steps = 2;
     ms_xml_write_edge(platform, &edge, out);
     vertex_name("leaf", ms_switches_leaf(platform, gpu), edge.from);
     host_name(gpu, edge.to);
-    edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_DOWN);
+    edge.link = ms_fabric_link(platform, layout->port_tier, port, MS_LINK_DOWN);
     edge.steps = 0;
     ms_xml_write_edge(platform, &edge, out);
 }
@@ -122,15 +122,15 @@ static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out
  * and from the NIC to its leaf. An edge has one direction, because SimGrid reverses the order of
  * the links in a route that it uses in both. */
 static void write_pxn_edges(const ms_platform *platform, int node, ms_buffer *out) {
-    const ms_switches *switches = ms_switches_of(platform);
-    for (int rail = 0; rail < switches->ports_per_node; rail++) {
+    const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
+    for (int rail = 0; rail < layout->ports_per_node; rail++) {
         int proxy = node * platform->gpus_per_node + rail;
         int port = ms_switches_port(platform, proxy);
         ms_xml_edge edge = {.steps = 0};
         vertex_name("nic", port, edge.from);
         write_proxy_edges(platform, proxy, edge.from, out);
         vertex_name("leaf", ms_switches_leaf(platform, proxy), edge.to);
-        edge.link = ms_fabric_link(platform, switches->port_tier, port, MS_LINK_UP);
+        edge.link = ms_fabric_link(platform, layout->port_tier, port, MS_LINK_UP);
         ms_xml_write_edge(platform, &edge, out);
     }
 }
@@ -150,34 +150,34 @@ static void write_uplink(const ms_platform *platform, ms_xml_edge *edge, int tie
 
 /* Write the edges between leaves and spines, and between spines and cores. */
 static void write_fabric_edges(const ms_platform *platform, ms_buffer *out) {
-    const ms_switches *switches = ms_switches_of(platform);
+    const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
     int plane_count = planes(platform);
-    int leaves = switches->units * switches->leaves_per_unit;
-    for (int leaf = 0; leaf < leaves && switches->spine_tier >= 0; leaf++) {
-        int pod = leaf / (switches->leaves_per_unit * switches->units_per_pod);
+    int leaves = layout->units * layout->leaves_per_unit;
+    for (int leaf = 0; leaf < leaves && layout->spine_tier >= 0; leaf++) {
+        int pod = leaf / (layout->leaves_per_unit * layout->units_per_pod);
         ms_xml_edge edge = {.steps = 0};
         vertex_name("leaf", leaf, edge.from);
         vertex_name("spine", pod * plane_count + leaf % plane_count, edge.to);
-        write_uplink(platform, &edge, switches->spine_tier, leaf, out);
+        write_uplink(platform, &edge, layout->spine_tier, leaf, out);
     }
-    for (int spine = 0; spine < switches->pods * plane_count && switches->core_tier >= 0; spine++) {
+    for (int spine = 0; spine < layout->pods * plane_count && layout->core_tier >= 0; spine++) {
         ms_xml_edge edge = {.steps = 0};
         vertex_name("spine", spine, edge.from);
         vertex_name("core", spine % plane_count, edge.to);
-        write_uplink(platform, &edge, switches->core_tier, spine / plane_count, out);
+        write_uplink(platform, &edge, layout->core_tier, spine / plane_count, out);
     }
 }
 
 void ms_switches_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
-    const ms_switches *switches = ms_switches_of(platform);
+    const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
     /* nodes that have a switch */
     int switched_nodes = platform->tiers[0].is_paired ? 0 : platform->nodes;
-    write_vertices("node", switches->node_tier >= 0 ? switched_nodes : 0, out);
+    write_vertices("node", layout->node_tier >= 0 ? switched_nodes : 0, out);
     write_vertices("pxn", platform->has_pxn ? switched_nodes : 0, out);
-    write_vertices("nic", platform->has_pxn ? platform->nodes * switches->ports_per_node : 0, out);
-    write_vertices("leaf", switches->units * switches->leaves_per_unit, out);
-    write_vertices("spine", switches->spine_tier >= 0 ? switches->pods * planes(platform) : 0, out);
-    write_vertices("core", switches->core_tier >= 0 ? planes(platform) : 0, out);
+    write_vertices("nic", platform->has_pxn ? platform->nodes * layout->ports_per_node : 0, out);
+    write_vertices("leaf", layout->units * layout->leaves_per_unit, out);
+    write_vertices("spine", layout->spine_tier >= 0 ? layout->pods * planes(platform) : 0, out);
+    write_vertices("core", layout->core_tier >= 0 ? planes(platform) : 0, out);
 }
 
 void ms_switches_write_xml_routes(const ms_platform *platform, ms_buffer *out) {

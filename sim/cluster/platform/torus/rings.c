@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/number.h"
 #include "cluster/platform/torus/torus.h"
 
 /* A group whose members are all combinations of some coordinates per dimension. */
@@ -28,12 +29,6 @@ typedef struct cycle {
     int count;
 } cycle;
 
-static int compare_ints(const void *a, const void *b) {
-    int left = *(const int *)a;
-    int right = *(const int *)b;
-    return (left > right) - (left < right);
-}
-
 /* List the different coordinates of the members along a dimension, ascending.  Returns MS_OK;
  * MS_E_NOMEM. */
 static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, torus_box *box) {
@@ -46,7 +41,7 @@ static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, to
         ms_torus_coordinates(box->torus, gpus[i], coordinates);
         all[i] = coordinates[dimension];
     }
-    qsort(all, (size_t)box->members, sizeof *all, compare_ints);
+    qsort(all, (size_t)box->members, sizeof *all, ms_compare_ints);
     int count = 0;
     for (int i = 0; i < box->members; i++) {
         if (i == 0 || all[i] != all[count - 1]) {

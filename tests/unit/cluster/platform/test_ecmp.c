@@ -12,7 +12,7 @@ static int uplink_of(const ms_platform *platform, int from, int to, int directio
     for (int i = 0; i < route.count; i++) {
         ms_link_address address = ms_fabric_address(platform, route.links[i]);
         if (address.tier == 2 && address.direction == direction) {
-            return address.index % ms_switches_of(platform)->links_per_leaf;
+            return address.index % ms_switches_of(platform)->layout.links_per_leaf;
         }
     }
     return -1;
@@ -52,7 +52,7 @@ Test(platform_ecmp, hash_spreads_evenly) {
         fixture_platform(&fixture, "hypothetical-two-tier", "{routing: ecmp}");
     const ms_platform *other = fixture_platform(&other_fixture, "hypothetical-two-tier",
                                                 "{routing: ecmp, routing_seed: 2}");
-    int links = ms_switches_of(platform)->links_per_leaf;
+    int links = ms_switches_of(platform)->layout.links_per_leaf;
     int counts[64] = {0};
     int different = 0, all = 0;
     cr_assert_eq(links, 4);

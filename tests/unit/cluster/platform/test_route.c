@@ -316,8 +316,8 @@ Test(platform_check, finds_what_is_broken) {
         } else if (fault == 2) {
             broken.link_count--;
         } else {
-            switches.port_tier = 2; /* routes then leave through the wrong links */
-            switches.spine_tier = 1;
+            switches.layout.port_tier = 2; /* routes then leave through the wrong links */
+            switches.layout.spine_tier = 1;
         }
         cr_assert_eq(ms_platform_check(&broken, &fixture.diag), MS_E_BUG, "fault %d", fault);
         cr_assert_neq(fixture.messages.length, 0U);

@@ -9,53 +9,6 @@
 enum { TP = 6, DP = 4 };
 static const double SIZE_B = 46e6;
 
-/* The toy lays out groups on one node, or all others, in two phases: the second half of the members
- * sends to the first, each pair as a flow of its own; then the first member sends to the second. */
-static bool is_toy_on_one_node;
-static double toy_latency_s;
-
-static bool toy_applies(const ms_platform *platform, const ms_coll_request *request) {
-    int last = request->gpus[request->members - 1];
-    bool is_one = ms_platform_node(platform, request->gpus[0]) == ms_platform_node(platform, last);
-    return is_one == is_toy_on_one_node;
-}
-
-static void send(const ms_platform *platform, int source, int destination, ms_arena *arena,
-                 ms_phase *phase) {
-    ms_route route;
-    ms_platform_route(platform, source, destination, &route);
-    ms_flow *flow = &phase->flows[phase->count];
-    *flow = (ms_flow){.bytes = SIZE_B, .kind = (uint64_t)phase->count};
-    flow->links = MS_NEW(arena, ms_flow_link, route.count);
-    for (int i = 0; i < route.count; i++) {
-        flow->links[flow->count++] = (ms_flow_link){route.links[i], 1, 1};
-    }
-    phase->count++;
-    phase->latency_s = toy_latency_s;
-}
-
-static ms_status toy_plan(const ms_platform *platform, const ms_coll_request *request,
-                          ms_arena *arena, ms_coll_plan *plan) {
-    int half = request->members / 2;
-    plan->sent_B = request->size_B;
-    plan->phase_count = 2;
-    plan->phases = MS_NEW(arena, ms_phase, 2);
-    plan->phases[0].flows = MS_NEW(arena, ms_flow, half);
-    plan->phases[1].flows = MS_NEW(arena, ms_flow, 1);
-    for (int i = 0; i < half; i++) {
-        send(platform, request->gpus[half + i], request->gpus[i], arena, &plan->phases[0]);
-    }
-    send(platform, request->gpus[0], request->gpus[1], arena, &plan->phases[1]);
-    return MS_OK;
-}
-
-static const ms_coll_algorithm_row TOY = {.kind = MS_COLL_ALL_REDUCE,
-                                          .algorithm = MS_ALGORITHM_OWN,
-                                          .name = "toy",
-                                          .applies = toy_applies,
-                                          .needs = "the right nodes",
-                                          .plan = toy_plan};
-
 /* One pass with one all-reduce over tp. Of its groups of six on nodes of eight GPUs, the first and
  * the last stand on one node, the others on two. */
 static void lower(platform_fixture *f, ms_coll_algorithm asked, bool no_fold, ms_dag *dag,
@@ -149,25 +102,19 @@ static void check(platform_fixture *f, const char *what) {
 }
 
 Test(choices, groups_of_a_class_choose_for_themselves) {
-    platform_fixture f;
-    fixture_platform(&f, "dgx-a100", "nodes: 3");
-    cr_assert_eq(ms_coll_algorithm_add(&TOY), MS_OK);
-    for (int slow = 0; slow < 2; slow++) {
-        toy_latency_s = slow ? 1.0 : 0.0;
-        is_toy_on_one_node = true;
-        check(&f, slow ? "slow toy on one node" : "fast toy on one node");
-        is_toy_on_one_node = false;
-        check(&f, slow ? "slow toy on two nodes" : "fast toy on two nodes");
+    static const char *const PLATFORMS[] = {"dgx-a100", "dgx-h100"};
+    for (size_t i = 0; i < sizeof PLATFORMS / sizeof PLATFORMS[0]; i++) {
+        platform_fixture f;
+        fixture_platform(&f, PLATFORMS[i], "nodes: 3");
+        check(&f, PLATFORMS[i]);
+        fixture_release(&f);
     }
-    fixture_release(&f);
 }
 
 /* What a job asks for is laid out in every group, whatever the groups would choose. */
 Test(choices, a_job_asks_for_a_tree) {
     platform_fixture f;
     fixture_platform(&f, "dgx-a100", "nodes: 3");
-    cr_assert_eq(ms_coll_algorithm_add(&TOY), MS_OK);
-    is_toy_on_one_node = true;
     for (int no_fold = 0; no_fold < 2; no_fold++) {
         const ms_dag_work *works[DP];
         ms_dag dag;
@@ -187,19 +134,17 @@ Test(choices, a_job_asks_for_a_tree) {
 Test(choices, a_job_asks_for_what_does_not_apply) {
     platform_fixture f;
     fixture_platform(&f, "dgx-a100", "nodes: 3");
-    cr_assert_eq(ms_coll_algorithm_add(&TOY), MS_OK);
-    is_toy_on_one_node = true;
     ms_dag dag;
     const ms_collective_row row = {.kind = MS_COLL_ALL_REDUCE,
-                                   .algorithm = MS_ALGORITHM_OWN,
+                                   .algorithm = MS_ALGORITHM_NVLS,
                                    .members = 24,
                                    .sizes_B = &SIZE_B,
                                    .count = 1};
     cr_assert_eq(ms_lower_collectives(&f.platform, &row, &f.diag, &dag), MS_E_INPUT);
     cr_assert_not_null(
         strstr(ms_buffer_text(&f.messages),
-               "all_reduce among 24 ranks is not laid out; algorithm 'toy' needs the "
-               "right nodes"),
+               "all_reduce among 24 ranks is not laid out; algorithm 'nvls' needs one "
+               "node whose NVLink switches reduce"),
         "%s", ms_buffer_text(&f.messages));
     ms_dag_release(&dag);
     fixture_release(&f);
