@@ -57,7 +57,8 @@ typedef struct ms_memory_model {
     const ms_stage_memory **memory; /**< [program stages * slices] by own stage and slice */
 } ms_memory_model;
 
-/** Make a model of a program's ranks; it is at no rank until ms_memory_model_set_rank.
+/** Make a model of a program's ranks. It holds the memory of one rank at a time, which
+ * ms_memory_model_set_rank chooses.
  *  costs: of the program's model_stages; without stages only moments can be found.  *model_out: in
  * `arena`; borrows program and costs.  Returns MS_OK; MS_E_NOMEM (not reported).  O(stages *
  * slices). */

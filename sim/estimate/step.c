@@ -197,7 +197,8 @@ static ms_status run_steps(stepping *step, double *step_s_out) {
 }
 
 /* Time that the least busy rank needs for its operations of a step, without any wait for other
- * ranks: its passes one after the other, and the update [s].  s: clocks at 0, which change. */
+ * ranks: its passes one after the other, and the update [s].  step: its clocks must be at 0, and
+ * are advanced. */
 static double least_busy_s(stepping *step) {
     const ms_order *order = step->context->order;
     double least_s = INFINITY;

@@ -201,7 +201,7 @@ typedef struct ms_cost_builder {
     int stage_first;  /**< first layer of the virtual stage being built */
     ms_fsdp_unit_progress unit; /**< position of the pass among its units */
     unsigned repeated;          /**< MS_RECOMPUTE_ bits of the layer being added */
-    ms_product_role product;    /**< product being added, and its place in the layer */
+    ms_product_role product;    /**< the product being added, and its position in the layer */
     ms_cost_wanted wanted;
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_built_layer built_layers[MS_LAYER_KINDS]

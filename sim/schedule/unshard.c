@@ -55,8 +55,8 @@ static void look_ahead(planner *plan, size_t *first, int stages) {
     }
 }
 
-/* Go past the current pass: its stage, the first in `order`, moves to the place of its next pass,
- * or leaves. */
+/* Go past the current pass. Its stage, the first in `order`, is entered again by the index of its
+ * next pass, or is removed if it has no further pass. */
 static void go_past_pass(planner *plan) {
     upcoming entry = plan->order[0];
     plan->waiting--;

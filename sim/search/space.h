@@ -29,8 +29,8 @@ typedef struct ms_space_request {
                                     path together */
     const ms_node *const *nodes;   /**< [varied.count] nodes of these keys in a file, for messages;
                                        NULL: the command line gave the key, or all keys */
-    const ms_node *gpus_node;      /**< place of `gpus` in a file; NULL: the command line */
-    const ms_node *platforms_node; /**< place of `platforms` in a file; NULL: the command line */
+    const ms_node *gpus_node;      /**< node of `gpus` in a file; NULL: the command line */
+    const ms_node *platforms_node; /**< node of `platforms` in a file; NULL: the command line */
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
     ms_words platforms; /**< names or paths of platform files; count 0: the workload's */
     bool has_defaults;  /**< vary the keys of the default space, too, unless `varied` has them */

@@ -306,8 +306,8 @@ static bool keep_texts(const pool *p, ms_buffer *parts, ms_worker_outcome *outco
 }
 
 /* Collect a child that has closed its pipe: wait for its end, make an outcome of what it sent, and
- * free its place among the workers. at: index of the worker; the last worker moves to this place.
- * *outcome: texts in the arena. Returns MS_OK; MS_E_NOMEM (reported). */
+ * remove it from the list of workers. at: index of the worker in p->workers; the last worker moves
+ * to this index. *outcome: texts in the arena. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status collect_child(pool *p, size_t at, ms_worker_outcome *outcome) {
     worker *child = &p->workers[at];
     int state = 0;
@@ -383,7 +383,7 @@ static ms_status wait_for_children(pool *p, double wait_s) {
         return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
-    /* backwards, since collect_child puts the last worker in the place of one that has ended */
+    /* backwards, since collect_child moves the last worker to the index of one that has ended */
     for (size_t i = p->running; i-- > 0 && status == MS_OK;) {
         status = p->polls[i].revents != 0 ? read_from_child(p, i) : MS_OK;
     }

@@ -82,8 +82,7 @@ typedef struct unfolding {
     int32_t *number; /* [old_count + 1] number of copies of all events before event e in the file's
                         order */
     event_copy *copies; /* [number[old_count]] all copies, by start */
-    int32_t
-        *where; /* [number[old_count]] index in `copies` of copy c of event e, at number[e] + c */
+    int32_t *where;     /* at number[e] + c: index in `copies` of copy c of event e */
     int32_t *later; /* [old_count] for an event of the period before the repeated period the event
                        of the repeated period that repeats it; else -1 */
 } unfolding;

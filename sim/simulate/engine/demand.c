@@ -12,8 +12,9 @@ typedef struct stream_work {
     int32_t work;
 } stream_work;
 
-/* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. Places
- * are visited stream by stream, so `stream` and `phase` tell whether a sum has to begin anew. */
+/* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. Works are
+ * visited stream by stream, and phase by phase within a work. A link whose `stream` or `phase`
+ * differs from the current one so has to begin a new sum. */
 typedef struct link_demand {
     double total_Bps;  /* sum over the streams so far of the maximum load by one of their phases */
     double stream_Bps; /* maximum load by a phase of the current stream so far */

@@ -292,8 +292,8 @@ static launches find_launches(const steady *search, int32_t rank) {
     return of_host;
 }
 
-/* Whether a host launches the same operations in the same order in each period: the launch `length`
- * places later is that of the operation's next occurrence. */
+/* Whether a host launches the same operations in the same order in each period: the launch that
+ * comes `length` launches later is that of the operation's next occurrence. */
 static bool is_launched_again(const steady *search, const launches *of_host) {
     const int32_t *stream = search->dag->member_stream;
     bool is_same = of_host->length > 0;

@@ -242,8 +242,9 @@ static int root_of(int *parent, int k) {
     return k;
 }
 
-/* Join the simulated ranks that are in a common group of some set of axes of `ranks`, as a
- * union-find forest.  parent: [simulated_per_pp] set.  Returns MS_OK; MS_E_NOMEM. */
+/* Join the simulated ranks of pipeline rank sets->p that are in a common group of any of the sets
+ * of axes in `sets`, as a union-find forest over classes k. parent: [simulated_per_pp] set here.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status join_ranks(ms_lowering *l, const ms_rank_sets *sets, int *parent) {
     const int ends[2] = {sets->p, -1};
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
@@ -261,8 +262,8 @@ static ms_status join_ranks(ms_lowering *l, const ms_rank_sets *sets, int *paren
     return MS_OK;
 }
 
-/* List the sets of joined ranks of `ranks`: the ranks that run a fused pass together.  Returns
- * MS_OK; MS_E_NOMEM. */
+/* List in `sets` the sets of ranks that run a fused pass together: those that join_ranks joins.
+ * sets: its pipeline rank and axes are given, the rest is set here. Returns MS_OK; MS_E_NOMEM. */
 static ms_status list_rank_sets(ms_lowering *l, ms_rank_sets *sets) {
     int count = l->ranks.simulated_per_pp;
     int *parent = MS_NEW(l->works.arena, int, count);
@@ -321,8 +322,8 @@ static ms_status find_rank_sets(ms_lowering *l, const ms_rank_sets *wanted,
 
 /* ---- runs ---- */
 
-/* The number of a collective's communicator among those of its fused pass: that of its set of axes,
- * which is entered in `ranks` on first use. */
+/* The number of a collective's communicator among those of its fused pass: the index in sets->axes
+ * of the axes that its group spans, which are appended on first use. */
 static int communicator_of(ms_rank_sets *sets, const ms_segment *segment) {
     const ms_group_op op = ms_group_op_of(segment);
     int i = 0;

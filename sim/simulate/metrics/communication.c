@@ -57,8 +57,7 @@ typedef struct rows {
     int32_t *of_op;   /* [op_count] row of each operation, + 1; 0: a computation, or not measured */
     int32_t *of_part; /* [parts of all fused passes] row of each communication in a measured fused
                          pass, + 1; 0: none */
-    double
-        *fused; /* [work_count] how often each work that is a fused pass runs, summed over ranks */
+    double *fused; /* [work_count] how often a work that is a fused pass runs, summed over ranks */
 } rows;
 
 /* The row for communications of a work on an axis, added if it is new; NULL when memory runs out.

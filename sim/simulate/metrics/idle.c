@@ -305,10 +305,9 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
  * beginning the walk jumps to its end, to the operation one period later. */
 typedef struct path_walk {
     const ms_rank_ops *ops;
-    int32_t op;  /* current operation, -1: the walk is at the beginning of the run */
-    double to_s; /* the time after this instant has been counted [s] */
-    int32_t
-        period; /* the next repeated period on the way back, or the current one; -1: none is left */
+    int32_t op;         /* current operation, -1: the walk is at the beginning of the run */
+    double to_s;        /* the time after this instant has been counted [s] */
+    int32_t period;     /* the current repeated period, or the next one on the way back; -1: none */
     int32_t times_left; /* repetitions of that repeated period still to be walked through */
 } path_walk;
 

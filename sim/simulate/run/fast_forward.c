@@ -1,7 +1,7 @@
 /* Chooses a part of a job to simulate instead of the whole, and checks that the whole does what the
- * part did (fast_forward.md). A part is the same job with fewer microbatches; the engine finds in
- * its timeline a repeated period that repeats (steady.c). Several parts, each longer than the one
- * before, are attempted. `mb` numbers units of work: microbatches, or slices of them; with two
+ * part did (fast_forward.md). A part is the same job with fewer microbatches; in the timeline of
+ * the part the engine finds a period that repeats (steady.c). Several parts, each longer than the
+ * one before, are attempted. `mb` numbers units of work: microbatches, or slices of them; with two
  * directions, those of each direction. */
 #include "simulate/run/fast_forward.h"
 

@@ -168,8 +168,8 @@ static void put_curve(const curve_pen *pen, int32_t row) {
     ms_buffer_printf(pen->out, "H%gV%gZ\"/>\n", ms_svg_round(right), bottom);
 }
 
-/* Append a text of two pieces beside the curves: names of rows to the left (is_left), levels to the
- * right.
+/* Append a text of two parts, `first` and `second`, beside the curves: names of rows to the left
+ * (is_left), levels to the right.
  *  y: baseline [pixels]. */
 static void put_text(const curve_pen *pen, bool is_left, double y, const char *first,
                      const char *second) {

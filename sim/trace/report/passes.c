@@ -497,11 +497,11 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
  * time. */
 static void add_part(ms_vector *boxes, size_t index, double start, double end) {
     if (end > start && !boxes->failed) {
-        ms_gantt_box span = MS_AT(boxes, ms_gantt_box, index);
-        span.start = start;
-        span.end = end;
-        span.half = 0;
-        (void)ms_vector_add(boxes, &span, 1);
+        ms_gantt_box part = MS_AT(boxes, ms_gantt_box, index);
+        part.start = start;
+        part.end = end;
+        part.half = 0;
+        (void)ms_vector_add(boxes, &part, 1);
     }
 }
 

@@ -186,7 +186,7 @@ static ms_status put_chrome(const ms_trace *trace, bool is_compressed, ms_target
     return status;
 }
 
-/* Write a trace in Chrome's format to a file, piece by piece, as it is large. A failure of the file
+/* Write a trace in Chrome's format to a file, chunk by chunk, as it is large. A failure of the file
  * itself is reported by ms_target_commit. */
 static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) {
     ms_target target;

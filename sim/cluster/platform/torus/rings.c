@@ -16,8 +16,7 @@
 typedef struct torus_box {
     const ms_torus *torus;
     int pod;
-    int *
-        coordinates[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] the different coordinates, ascending */
+    int *coordinates[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] different coordinates, ascending */
     int counts[MS_TORUS_DIMENSIONS_MAX];
     int members;
 } torus_box;

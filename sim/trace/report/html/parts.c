@@ -1,4 +1,4 @@
-/* The pieces that all pages share (page.h): members of their JSON data, and the template into which
+/* The parts that all pages share (page.h): members of their JSON data, and the template into which
  * style, script and data are put. */
 #include "trace/report/html/page.h"
 
