@@ -28,9 +28,8 @@ typedef struct ms_held_memory {
     double other_B;      /**< loss of the allocator, and framework_B */
     double framework_B;  /**< buffers of the framework and workspaces of libraries */
     double update_B; /**< not in total_B: memory from the update to the next step's first pass */
-    double
-        transformer_B; /**< share of transformer layers in parameter_B + gradient_B + optimizer_B */
-    int inflight;      /**< number of (stage, mb) pairs whose activations are kept */
+    double transformer_B; /**< part of parameter_B + gradient_B + optimizer_B of the layers */
+    int inflight;         /**< number of (stage, mb) pairs whose activations are kept */
 } ms_held_memory;
 
 /** Parameters, gradients and optimizer state of a rank [B]. */

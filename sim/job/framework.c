@@ -286,7 +286,7 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     }
 }
 
-/* Whether collectives of tensor parallelism can run beside products: pieces of products need
+/* Whether collectives of tensor parallelism can run beside products: chunks of products need
  * sequence parallelism, and overlap is not built beside experts and latent attention. is_alone: tp
  * is 1. */
 static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {

@@ -18,9 +18,8 @@ typedef struct upcoming {
 typedef struct planner {
     const ms_action *actions;
     size_t count;
-    size_t *next; /* [count] the next pass of the same stage; `count`: none */
-    upcoming
-        *order; /* [stages] stages with passes left, by next pass; the first `waiting` are valid */
+    size_t *next;    /* [count] the next pass of the same stage; `count`: none */
+    upcoming *order; /* [stages] the first `waiting`: stages with passes left, by next pass */
     int waiting;
     int16_t *unsharded; /* [stages] unsharded stages, ascending; the first `held` are valid */
     int held;

@@ -81,8 +81,7 @@ ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *aren
 /** A key that a space varies, for descriptions of the space. */
 typedef struct ms_space_axis_view {
     const char *key;
-    size_t
-        values; /**< number of its values; of an axis of the mesh 0 for any divisor of the GPUs */
+    size_t values; /**< number of its values; 0: an axis of the mesh, any divisor of the GPUs */
 } ms_space_axis_view;
 
 /** The keys that a space varies, those of the mesh first. *axes_out: [*count_out] in `arena`.

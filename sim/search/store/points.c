@@ -22,8 +22,7 @@ typedef struct points_run {
     size_t *leader; /* [count] first point with the same key, perhaps the point itself */
     size_t next;    /* points below it are handed to a worker, or need no simulation */
     size_t ended;   /* points that the study's progress counts; the store has them */
-    size_t
-        untold; /* points that have ended but are not counted yet: the store has not written them */
+    size_t untold;  /* points that have ended, but that the store has not written: not in `ended` */
     ms_status status; /* first failure of `next_job`, which returns no status */
     ms_points_counts *counts;
 } points_run;
