@@ -30,7 +30,8 @@ static const ms_option OPTIONS[] = {
 /* ---- tolerances and guards ---- */
 
 /* Read a share: "1%", "0.01" or "0". A number of 1 or more needs a percent sign: '5' may mean 5 or
- * 500 percent, and a guard that lets every change pass would be useless.  MS_E_USAGE (reported). */
+ * 500 percent, and a guard that lets every change pass would be useless. Returns MS_OK; MS_E_USAGE
+ * (reported). */
 static ms_status parse_share(const ms_invocation *call, const char *option, const char *text,
                              double *share_out) {
     const char *reason = NULL;

@@ -105,7 +105,7 @@ static ms_status print_choices(const ms_invocation *call) {
 }
 
 /* Check that --model and --platform are given, and that the file of --output can be written; an
- * older file is replaced only with --force. MS_E_USAGE or MS_E_IO (reported). */
+ * older file is replaced only with --force. Returns MS_OK; MS_E_USAGE or MS_E_IO (reported). */
 static ms_status check_options(const ms_invocation *call) {
     const char *missing = !ms_cli_has(call, "model")      ? "model"
                           : !ms_cli_has(call, "platform") ? "platform"
@@ -431,8 +431,8 @@ static ms_status write_draft(draft *workload, const ms_new_mesh *mesh) {
     return status == MS_OK && strcmp(path, "-") != 0 ? print_next(workload, mesh, path) : status;
 }
 
-/* Choose the mesh for the draft, with the shortest estimated step. MS_E_NO (reported): no mesh fits
- * in memory; else as ms_cli_new_mesh. */
+/* Choose the mesh for the draft: the one with the shortest estimated step. Returns MS_E_NO
+ * (reported) if no mesh fits in memory, else as ms_cli_new_mesh. */
 static ms_status choose_mesh(draft *workload, ms_new_mesh *mesh_out) {
     const ms_invocation *call = workload->call;
     const ms_new_job job = {.base = {.workload = workload->base,

@@ -217,7 +217,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
     return MS_OK;
 }
 
-/* Write the file of --simgrid-xml; nothing without the option. */
+/* Write the file of --simgrid-xml; without the option, do nothing. */
 static ms_status write_xml(const ms_invocation *call, const view *shown) {
     ms_buffer text = {0};
     ms_status status = ms_cli_has(call, "simgrid-xml")

@@ -99,8 +99,8 @@ static bool has_level_below(const ms_field *row) {
     return level.count > 0 || level.each != NULL;
 }
 
-/* The row of a key at a level: of the first table that has it, else `each`.  key: `length`
- * bytes. */
+/* The row of a key at a level: the row of the first table that has the key, else level->each, the
+ * row of any other key (NULL: there is none). key: `length` bytes, not terminated. */
 static const ms_field *find_row(const key_level *level, const char *key, size_t length) {
     for (int i = 0; i < level->count; i++) {
         for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {

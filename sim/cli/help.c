@@ -316,6 +316,7 @@ static void add_example(const ms_command *command, ms_buffer *out) {
     ms_buffer_release_part(&lines, out);
 }
 
+/* The page has the sections of man-pages(7), in their order, as roff text. */
 void ms_cli_man_command(const ms_command *command, ms_buffer *out) {
     begin_page(command, out);
     add_synopsis(command, out);

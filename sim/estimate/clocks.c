@@ -30,13 +30,15 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
     return arena->has_failed || arrivals->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Gather the parameters of a stage: the collectives start when the rank has ended its passes so
- * far, and run beside the passes that follow. */
+/* Gather the parameters of a stage, and store in unsharded_s when they are whole. The collectives
+ * start when the rank has ended its passes so far, and run beside the passes that follow. Each is
+ * launched by the host, and one with a carried communicator (stream >= 0) also waits until that
+ * communicator is free. */
 static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_times *times) {
     for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
         const ms_unshard_time *unshard = &times->unshards[MS_UNSHARDS_MAX * op->stage + i];
         double start_s = clocks->rank_s[op->rank];
-        if (unshard->time_s < 0.0) {
+        if (unshard->time_s < 0.0) { /* there is no such collective */
             continue;
         }
         if (times->launch_s > 0.0) {

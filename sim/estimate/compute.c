@@ -17,6 +17,8 @@ double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage
     return time_s;
 }
 
+/* The passes of the rank's list and the update are added up, and multiplied by the factor of the
+ * slowest rank of the pipeline rank. */
 double ms_compute_rank_s(const ms_job *job, int p) {
     const ms_program *program = &job->program;
     const ms_stage_costs *costs = &job->costs;

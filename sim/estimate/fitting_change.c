@@ -195,8 +195,9 @@ static bool may_reduce_every(const fit_search *search, const trial_mesh *mesh, i
     return zero >= 2 && reduce != MS_REDUCE_EVERY && (mesh->sizes.pp > 1 || reduce != MS_SPEC_OPEN);
 }
 
-/* Keep a change that is better than the best so far: one that fits and has a shorter step or, where
- * none fits so far, one with a smaller peak.  sets: its overrides. */
+/* Keep a change if it is better than the best so far: if it fits and has a shorter step or, where
+ * none fits so far, if it has a smaller peak. sets: overrides of the change. Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status take_better(fit_search *search, const ms_trial_sets *sets,
                              const ms_fitting_change *found) {
     ms_fitting_change *best = &search->best;

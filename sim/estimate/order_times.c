@@ -177,7 +177,8 @@ static ms_status find_maps(map_table *table, ms_arena *arena, const ms_pass_map 
     return status;
 }
 
-/* Times of a message of `bytes`, with the times of its class. */
+/* Times of a message of `bytes`. times: of its class. For the expected time, the excess of the
+ * message over its time alone is recorded in `timing`; a bound takes the time alone. */
 static ms_message_time time_message(ms_timing *timing, const ms_class_times *times, double bytes) {
     const ms_time_line *line = &times->narrowest, *alone = &times->alone;
     double transfer_s = bytes * line->per_B_s, alone_s = bytes * alone->per_B_s;

@@ -154,11 +154,12 @@ static void run_collective(pass_run *run, clocks *now, const ms_segment *segment
 
 /* Run the next segment of a pass, if it runs on this microbatch: advance the clocks that it uses. A
  * computation waits for the chain, for the inputs, for the collectives that it names and, beside
- * another pass of a pair, for the compute stream. */
+ * another pass of a pair, for the compute stream. The inputs are waited for once, so inputs_s is
+ * cleared. A segment whose time is negative (a collective in a group of one rank) does not run. */
 static void run_segment(pass_run *run, clocks *now) {
     const ms_segment *segment = &run->pass->segments[run->next];
     double time_s = run->pass->time_s[run->next];
-    run->end_s[run->next] = NAN;
+    run->end_s[run->next] = NAN; /* no segment waits for this one, unless run_collective sets it */
     if (!runs_now(segment, run->pass->unit) || time_s < 0.0) {
         return;
     }

@@ -568,9 +568,10 @@ void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit
                       bool is_last);
 /** Segments of the step's end before the optimizer: reductions that the passes have not done, and
  * the sums over both directions. stages: the rank's stages with buckets; none where whole units
- * are reduced. held: parameters of both directions. split_tokens: of ms_own_token_parameters. */
+ * are reduced. held: parameters of both directions. own_token_parameters: of
+ * ms_own_token_parameters. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
-                              ms_parameter_count held, double split_tokens);
+                              ms_parameter_count held, double own_token_parameters);
 /** Segments of the step's end after the optimizer: the gathers of parameters that the passes do not
  * gather. gathered: parameters of the rank's stages; 0: passes gather them. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,

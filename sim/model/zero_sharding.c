@@ -289,10 +289,10 @@ static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *st
 /* The plan of a step's end before the optimizer. With sequence parallelism the parameters that tp
  * ranks share are first summed over tp. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
-                              ms_parameter_count held, double split_tokens) {
+                              ms_parameter_count held, double own_token_parameters) {
     double gradient_B = builder->precision->gradient_B;
     ms_cost_begin_plan(builder);
-    ms_cost_collective(builder, MS_COLL_ALL_REDUCE, split_tokens * gradient_B);
+    ms_cost_collective(builder, MS_COLL_ALL_REDUCE, own_token_parameters * gradient_B);
     finish_gradients(builder, stages, held.dense * gradient_B, false);
     finish_gradients(builder, stages, held.expert * gradient_B, true);
     return (ms_pass_plan){.first = (int)builder->pass_first,

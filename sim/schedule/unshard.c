@@ -94,7 +94,8 @@ static bool is_wanted(const planner *plan, int wanted, int stage) {
     return false;
 }
 
-/* Reshard every unsharded stage that is not among the first `wanted` stages of `order`. */
+/* Reshard every unsharded stage that is not among the first `wanted` stages of `order`. before:
+ * index of the pass before which this happens. */
 static void reshard_unwanted(planner *plan, size_t before, int wanted) {
     int kept = 0;
     for (int i = 0; i < plan->held; i++) {

@@ -334,8 +334,8 @@ static ms_status check_repeats(tree_builder *builder, ms_node *mapping) {
     return MS_OK;
 }
 
-/* Close the innermost mapping or sequence, and pass its faults on to its parent. One that is in the
- * place of a key is reported here. */
+/* Close the innermost mapping or sequence, and pass its faults on to its parent. A mapping or
+ * sequence that stands where a key is expected is reported as a fault (accept_key). */
 static ms_status on_end(tree_builder *builder) {
     level *ended = top(builder);
     ms_status status = MS_OK;

@@ -147,7 +147,8 @@ static void list_overlap(change_list *list) {
     add_setting(list, "platform.gpu.compute_slowdown", "1");
 }
 
-/* GPUs that are all equally fast, where the platform's differ or some of its nodes are slow. */
+/* Add the change to GPUs that are all equally fast, if the platform's GPUs differ or some of its
+ * nodes are slow. */
 static void list_jitter(change_list *list) {
     const ms_platform *platform = list->job->platform;
     bool has_slow_nodes =

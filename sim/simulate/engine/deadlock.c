@@ -50,7 +50,8 @@ static void add_operation(const ms_replay *replay, int32_t op, ms_buffer *text) 
                      ms_dag_describe(replay->dag, op, name, sizeof name));
 }
 
-/* Append the cycle that begins with operation `first`, its first operations if it is long. */
+/* Append the cycle that begins with operation `first`: each operation and the one that it waits
+ * for. Of a long cycle only the first LISTED operations are named. */
 static void add_cycle(const ms_replay *replay, int32_t first, ms_buffer *text) {
     int32_t op = first;
     ms_buffer_puts(text, "\n  cycle: ");

@@ -117,6 +117,9 @@ static void ask_links(ms_maxmin *run, ms_shared_flow *flow) {
     }
 }
 
+/* The flow is entered on its links now, and gets its first rate when all flows of this instant are
+ * known (start_fresh). A slot that is used again may still have an entry in the queue, so is_queued
+ * is kept. */
 ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, int32_t count,
                          int32_t token) {
     int32_t flow = new_flow(run);

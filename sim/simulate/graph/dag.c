@@ -196,6 +196,7 @@ int32_t ms_dag_add_fused_pass(ms_dag *dag) {
                &(ms_fused_pass){.part_first = (int32_t)dag->builder.vectors[PARTS].count});
 }
 
+/* The part's list of waits is empty, and grows with ms_dag_add_part_wait. */
 int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
     ms_fused_pass *owner = newest(dag, FUSED_PASSES);
     if (owner == NULL) {

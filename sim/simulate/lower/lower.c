@@ -102,8 +102,8 @@ static ms_status find_factors(ms_lowering *l, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Prepare the state of all parts of the lowering, once it is known which ranks are simulated.
- * Returns MS_OK; MS_E_NOMEM. */
+/* Prepare the state of all parts of the lowering, once it is known which ranks are simulated. No
+ * work of a segment is made yet, so all indices are -1. Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     const ms_stage_costs *costs = &l->job->costs;
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
@@ -112,7 +112,7 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     if (l->runs == NULL || l->computations.segment == NULL || find_factors(l, arena) != MS_OK) {
         return MS_E_NOMEM;
     }
-    memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
+    memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment); /* -1 */
     if (ms_pass_layouts_init(l) != MS_OK) {
         return MS_E_NOMEM;
     }

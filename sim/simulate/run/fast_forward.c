@@ -238,7 +238,9 @@ static bool is_same_move(const moves *from, size_t i, const moves *to, size_t j,
            a->before - from->first + on == b->before - to->first;
 }
 
-/* As is_repeated, for the shard moves between the actions. */
+/* Whether the whole's list of shard moves is that of the part with the moves of one period
+ * repeated, as is_repeated finds for actions. The moves of the period are those that come right
+ * before one of the `length` actions that precede position `cut`. */
 static bool are_moves_repeated(const lists *rank_lists, size_t cut, size_t length,
                                const ms_repeated_period *repeat) {
     size_t begin = count_moves_before(&rank_lists->part_moves, cut - length);

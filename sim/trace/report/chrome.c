@@ -325,8 +325,8 @@ static void put_arrow(chrome *writer, int32_t event) {
                      event);
 }
 
-/* Write all events that are shown, on the streams of all their members; with passes no
- * computations. */
+/* Write all events that are shown, each on the streams of all its members. If passes are written
+ * instead of operations, computations are left out. */
 static void put_operations(chrome *writer) {
     const ms_trace *trace = writer->trace;
     for (int32_t i = 0; i < trace->event_count && writer->status == MS_OK; i++) {

@@ -67,6 +67,9 @@ static extremes measure(const ms_gantt_sorted *sorted, int32_t row) {
     return e;
 }
 
+/* The axis goes up to the highest level, or to a capacity that is not far above it (LIMIT_NEAR). It
+ * starts at 0, unless all levels are near the top (FLOOR_FROM): then at a tick below the lowest
+ * level, where 1e-9 of a tick keeps rounding from adding a tick. */
 ms_curve_scale ms_curves_fit(const ms_gantt_sorted *pictures, size_t count) {
     ms_curve_scale scale = {.floor = INFINITY};
     double limit = 0.0;

@@ -129,7 +129,7 @@ static void cross_fabric(const ms_platform *platform, int from, int to, ms_route
         int pod_from = leaf_from / leaves_per_pod;
         cross(platform, switches->core_tier, pod_from * per_pod + taken.pod, MS_LINK_UP, route);
     }
-    route->turn = route->count;
+    route->turn = route->count; /* number of links on the way up */
     if (has_core) {
         int pod_to = leaf_to / leaves_per_pod;
         cross(platform, switches->core_tier, pod_to * per_pod + taken.pod, MS_LINK_DOWN, route);

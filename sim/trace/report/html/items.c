@@ -209,7 +209,7 @@ static void count_items(const collecting_items *state, size_t *all_out, size_t *
     }
 }
 
-/* Remove every second row. */
+/* Remove every second row from the picture; the ranks of removed rows get row -1. */
 static void thin_rows(ms_shown_rows *rows) {
     int32_t kept = 0;
     for (int32_t row = 0; row < rows->count; row++) {
@@ -290,7 +290,7 @@ static void put_causes(const ms_page *page, const ms_vector *items) {
     ms_column_write("cause_pp", &pp, page->json);
 }
 
-/* Write all columns. */
+/* Write the items as columns, preceded by the number of items of each row. */
 static void put_items(const collecting_items *state) {
     const ms_page *page = state->page;
     ms_buffer row = {0};
