@@ -206,7 +206,8 @@ void ms_terminal_write_text(ms_buffer *out, const char *text) {
     }
 }
 
-/* Begin a new line at a depth of the tree; nothing where indent is 0, which writes all on one. */
+/* Begin a new line at a depth of the tree, unless indent is 0: then everything is written on one
+ * line. */
 static void new_line(ms_buffer *out, int indent, int depth) {
     if (indent > 0) {
         ms_buffer_printf(out, "\n%*s", indent * depth, "");

@@ -113,8 +113,8 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 /* ---- the outcome ---- */
 
-/* Write the page of --html; nothing without the option. Its title has both paths, as the files may
- * have the same name in two folders. */
+/* Write the page of --html, if the option is given. The page's title has both paths, as the files
+ * may have the same name in two folders. */
 static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
     const ms_cli_page page = {
         .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};

@@ -464,7 +464,8 @@ static void add_mark(ms_value *row, const ms_mark *mark) {
     ms_value_add_int(row, "width", mark->width);
 }
 
-/* The text of a scalar, or of a list of scalars as "[a, b]". In `arena`; NULL: no memory. */
+/* The text of a scalar, or of a list of scalars as "[a, b]". The text is in `arena`; NULL: no
+ * memory. */
 static const char *node_text(const ms_node *node, ms_arena *arena) {
     if (node->type == MS_NODE_SCALAR) {
         return node->text;

@@ -330,7 +330,7 @@ static void tell_rest(const ms_invocation *call) {
     }
 }
 
-/* The status that a search ends with: that of the first simulation that failed; MS_E_NO where
+/* Find the status that a search ends with: that of the first simulation that failed; MS_E_NO where
  * nothing is feasible. A shard that finds nothing feasible ends with MS_OK, since other shards may
  * find something. */
 static ms_status verdict_of(const ms_search_study *study, const ms_search_findings *result) {

@@ -229,8 +229,8 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     }
 }
 
-/* The status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK, since
- * other shards may have feasible points. */
+/* Find the status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK,
+ * since other shards may have feasible points. */
 static ms_status verdict_of(const sweep_study *state, const shown_sweep *shown) {
     return state->kept.is_shard ? shown->counts->failure
                                 : ms_points_verdict(shown->rows, shown->count, shown->counts);

@@ -69,8 +69,8 @@ typedef struct key_level {
     const ms_field *each; /* row of any key that the tables lack; NULL: no other key is allowed */
 } key_level;
 
-/* Add a table of keys to a level; nothing where `fields` is NULL, or for more than TABLES_MAX
- * tables. */
+/* Add a table of keys to a level, unless `fields` is NULL or the level has TABLES_MAX tables
+ * already. */
 static void add_table(key_level *level, const ms_field *fields) {
     if (fields != NULL && level->count < TABLES_MAX) {
         level->tables[level->count++] = fields;

@@ -58,8 +58,8 @@ static void add_text(const char *text, ms_buffer *out) {
     ms_buffer_puts(out, "\"");
 }
 
-/* Append a value without quotes: a text, a list with "; " between its entries, a number as in JSON;
- * nothing for null. */
+/* Append a value without quotes: a text, a list with "; " between its entries, or a number as in
+ * JSON. For null nothing is appended. */
 static void add_plain(const ms_value *value, ms_buffer *out) {
     if (value->type == MS_VALUE_STRING) {
         ms_buffer_puts(out, value->as.string);

@@ -19,7 +19,7 @@
 static const char PYTHON[] = "/usr/bin/python3";
 
 /* The path of the package's start file, as installed or in the source tree.  folder: of the running
- * program.  NULL: the package is not there, or no memory. */
+ * program.  Returns NULL if there is no package, or no memory. */
 static const char *find_start(const char *folder, ms_arena *arena) {
     static const char *const PLACES[] = {"/../share/meshsim/python", "/../scripts/python"};
     for (size_t i = 0; i < sizeof PLACES / sizeof PLACES[0]; i++) {

@@ -65,7 +65,8 @@ static double latest(const double *from_s, const double *entries_s, int count) {
 }
 
 /* Run a pass: its map turns the clocks of the rank, of its host and of the carried communicators at
- * the start of the pass into those at its end.  input_s: when the inputs of the pass are there. */
+ * the start of the pass into those at its end.  input_s: when the inputs of the pass have arrived
+ * [s]. */
 static void run_pass(ms_clocks *clocks, const ms_order_times *times, const ms_pass_map *map,
                      int32_t rank, double input_s) {
     double *stream_s = &clocks->stream_s[rank * MS_CARRIED_MAX], *host_s = &clocks->host_s[rank];
@@ -110,7 +111,7 @@ static double launch_message(double *host_s, const ms_order_times *times, int me
     return ms_max(end_s, *host_s);
 }
 
-/* When all inputs of a pass or pair are there. */
+/* When all inputs of a pass or pair have arrived [s]; -INFINITY: it has no inputs. */
 static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
     double first_s = op->inputs[0] < 0 ? -INFINITY : clocks->arrival_s[op->inputs[0]];
     return op->inputs[1] < 0 ? first_s : ms_max(first_s, clocks->arrival_s[op->inputs[1]]);

@@ -176,7 +176,7 @@ static void list_moves(sharing *state, int away_from) {
     }
 }
 
-/* Make the most even move as long as it makes the loads more even; nothing is estimated. */
+/* Make the most even move as long as it makes the loads more even. No step is estimated. */
 static void even_loads(sharing *state) {
     load now = find_load(state);
     list_moves(state, -1);

@@ -262,9 +262,9 @@ static void run_repetitions_left(pass_run *run, clocks *now, double by_s) {
 }
 
 /* Go on to the next segment: at the end of a repetition to its first segment again, until no
- * repetition is left. The ends of the repetition are copied to the equal segments before it
- * (ms_repeat), in which the next repetition looks for those that it waits for.  is_alone: no other
- * pass runs beside this one and moves the clocks. */
+ * repetition is left. The ends of the repetition's segments are copied to the equal segments before
+ * it (ms_repeat), where the next repetition looks for the collectives that it waits for. is_alone:
+ * no other pass runs beside this pass and moves the clocks. */
 static void go_to_next(pass_run *run, clocks *now, bool is_alone) {
     const ms_repeat *repeat = &run->pass->repeat;
     int end = repeat->first + repeat->count;
@@ -419,10 +419,12 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
     }
 }
 
-/* Run the repeating segments repeat->times times at once.  sum_s: their time without the host.
- * Either no launch delays them, or the last delay falls into some repetition: repetitions before it
- * take the host's time, that one takes once.end_s after the host's clock, and those after it take
- * sum_s. The longest of these paths has the larger of both times in all repetitions but that one.
+/* Add repeat->times repetitions of the repeating segments at once. sum_s: time of one repetition
+ * without the host. Either no launch delays a segment, or there is a repetition with the last
+ * delay. Each repetition before the delayed one takes the time of the host (once.host_s); the
+ * delayed one ends once.end_s after the host's clock at its start; each repetition after it takes
+ * sum_s. The end is the longest of these paths: all repetitions but the delayed one take the larger
+ * of the two times.
  */
 static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *now) {
     const ms_repeat *repeat = &pass->repeat;

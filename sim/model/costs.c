@@ -156,8 +156,8 @@ typedef struct rank_parameters {
     ms_rank_buckets stages;      /* those of them that have buckets */
 } rank_parameters;
 
-/* Append the buckets of `stage` to those of a pipeline rank; nothing where the stage has none or
- * memory is short. */
+/* Append the buckets of `stage`, if it has any, to those of a pipeline rank. When memory runs out,
+ * nothing is appended. */
 static void add_buckets(const ms_cost_builder *builder, int stage, ms_rank_buckets *stages) {
     struct ms_stage_buckets *buckets = builder->unit.buckets.of_stages[stage];
     struct ms_stage_buckets **of =

@@ -105,8 +105,8 @@ static ms_fsdp_unit_unshards gather_buckets(ms_cost_builder *builder) {
                                    .expert = gather_kind(builder, MS_BUCKET_EXPERT)};
 }
 
-/* Gather the parameters of the next unit while this one computes; in a pass's first unit, its own
- * before. */
+/* Gather the parameters of the next unit while the current unit computes. The first unit of a pass
+ * gathers its own parameters before that. next: NULL: the current unit is the last. */
 static void gather_ahead(ms_cost_builder *builder, const ms_fsdp_unit *unit,
                          const ms_fsdp_unit *next) {
     if (builder->segments.count == builder->unit.units_first) {
@@ -248,7 +248,7 @@ void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit
 }
 
 /* Add the sum of a buffer over the two ranks that hold the same stages, one in each direction of
- * the pipeline; nothing in a pipeline with one direction. */
+ * the pipeline. In a pipeline with one direction nothing is added. */
 static void sum_directions(ms_cost_builder *builder, double bytes) {
     ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
                                             .kind = MS_COLL_ALL_REDUCE,

@@ -177,8 +177,8 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
     _exit(ms_status_exit_code(status)); /* exit would flush buffers that are the parent's */
 }
 
-/* The child's side of a fork: give interrupts their usual effect again, make the child end with its
- * parent (by SIGTERM), and run the job. Never returns. parent: the parent's process id. */
+/* Main function of a forked child: give interrupts their usual effect again, make the child end
+ * with its parent (by SIGTERM), and run the job. Never returns. parent: the parent's process id. */
 static void begin_child(const pool *p, const ms_job_spec *spec, size_t ticket, pid_t parent,
                         int pipe) {
     ms_interrupt_obey();
@@ -404,8 +404,8 @@ static void stop_children(pool *p) {
     p->running = 0;
 }
 
-/* One round of the pool: start jobs of the feed in all free slots, let the feed settle, then wait
- * for children. *is_over_out: nothing runs, and the feed has no job. Returns MS_OK;
+/* Run one round of the pool: start jobs of the feed in all free slots, let the feed settle, then
+ * wait for children. *is_over_out: nothing runs, and the feed has no job. Returns MS_OK;
  * MS_E_INTERRUPTED; the first failure. */
 static ms_status run_round(pool *p, bool *is_over_out) {
     ms_status status = MS_OK;

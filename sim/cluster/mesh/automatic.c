@@ -40,8 +40,8 @@ static int divisor_below(int number, int64_t limit) {
     return divisor;
 }
 
-/* The size of dp, by which the degrees multiply to the number of GPUs.  Returns MS_OK; MS_E_INPUT
- * (reported) where they do not divide that number, or where dp is given and differs. */
+/* Find the size of dp, by which the degrees multiply to the number of GPUs.  Returns MS_OK;
+ * MS_E_INPUT (reported) where they do not divide that number, or where dp is given and differs. */
 static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
     int gpus = ms_platform_gpus(wish->platform);
     int64_t product = 1;
@@ -78,8 +78,8 @@ static void append_axis(degree_list *list, const char *name, int size) {
     list->sizes[list->count++] = size;
 }
 
-/* The default order of the axes. dp is outermost, because it communicates least often; then pp, cp
- * and further axes; tp is innermost, because it communicates in every layer. */
+/* Put the axes into their default order. dp is outermost, because it communicates least often; then
+ * pp, cp and further axes; tp is innermost, because it communicates in every layer. */
 static void arrange_by_default(const ms_mesh_wish *wish, int dp, degree_list *out) {
     static const char *const FRONT[] = {"dp", "pp", "cp"};
     const ms_mesh_shape *given = &wish->given;

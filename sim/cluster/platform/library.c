@@ -168,7 +168,7 @@ static void copy_latencies(library_reading *reading, const latency_file *from, c
     }
 }
 
-/* Read the keys of one generation, which must be there.  name: of the generation. */
+/* Read the keys of one generation, which the file must have.  name: of the generation. */
 static void read_generation(library_reading *reading, const ms_node *generations, const char *name,
                             ms_library_generation *out) {
     const char *path = ms_arena_printf(reading->arena, "generations.%s", name);

@@ -13,7 +13,8 @@ typedef struct dense_layers {
     int count;
 } dense_layers;
 
-/* `moe_layer_freq` as a list: a layer with 0 is dense.  Source: Megatron-LM, --moe-layer-freq. */
+/* Mark layers by `moe_layer_freq` as a list: a layer with 0 is dense.  Source: Megatron-LM,
+ * --moe-layer-freq. */
 static void mark_pattern(ms_hf_reader *r, const ms_node *list, dense_layers *dense) {
     int layer = 0;
     if (list->count != (size_t)dense->count) {

@@ -255,8 +255,8 @@ static void add_partition(const ms_space *space, const space_digits *digits, set
     }
 }
 
-/* The settings of the cluster, the mesh, each value, the partition and the granularity. With them
- * the workload file gives the same spec as ms_space_spec. */
+/* The settings are those of the cluster, the mesh, each value, the partition and the granularity.
+ * With them the workload file gives the same spec as ms_space_spec. */
 ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *arena,
                             ms_words *settings_out) {
     space_digits digits;

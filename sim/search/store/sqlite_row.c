@@ -35,8 +35,9 @@ static ms_value cell_of(const ms_table_column *column, const ms_store_row *row) 
                                                           : ms_table_leaf(column, row);
 }
 
-/* The digest of a row: SHA-256 over its cells that are not NULL, each as "NAME LENGTH\nVALUE\n" in
- * the order of the columns, LENGTH in bytes; numbers as "%.17g".  Returns MS_OK; MS_E_NOMEM. */
+/* Compute the digest of a row: SHA-256 over its cells that are not NULL, each as "NAME
+ * LENGTH\nVALUE\n" in the order of the columns, LENGTH in bytes; numbers as "%.17g".  Returns
+ * MS_OK; MS_E_NOMEM. */
 static ms_status digest_row(const ms_store_row *row, char digest_out[MS_SHA256_HEX]) {
     ms_buffer cells;
     ms_buffer_init(&cells);

@@ -71,7 +71,8 @@ static int32_t new_flow(ms_maxmin *run) {
     return flow;
 }
 
-/* As new_flow, for a use. */
+/* A slot for a new use: a free one, or one appended to the array. Returns its number; -1 when
+ * memory runs out. */
 static int32_t new_use(ms_maxmin *run) {
     if (run->free_use == 0) {
         return ms_vector_next(&run->uses) == NULL ? -1 : (int32_t)run->uses.count - 1;

@@ -185,8 +185,8 @@ static void begin(void *context, ms_event start) {
     advance(run, stream);
 }
 
-/* A wake-up is due: the next phase of the operation on stream `token` starts, or, for LOOK, the
- * event queue goes on. */
+/* Handle a wake-up that is due: start the next phase of the operation on stream `token` or, for
+ * LOOK, go on with the event queue. */
 static void on_wake(void *context, int32_t token) {
     flow_run *run = context;
     if (token != LOOK) {
@@ -200,7 +200,7 @@ static void on_wake(void *context, int32_t token) {
     drain(run);
 }
 
-/* The flow of record `index` has ended, which may end its phase. */
+/* Handle the end of the flow of record `index`, which may end its phase. */
 static void on_flow(void *context, int32_t index) {
     flow_run *run = context;
     set_limit(run);

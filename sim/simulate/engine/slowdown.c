@@ -139,9 +139,9 @@ static void set_factor(ms_slowdown *slowdown, int32_t rank, double factor, doubl
     }
 }
 
-/* A communication of a kind (ms_coll_kind) starts (change 1) or ends (change -1) on a rank. The
- * factor of the rank changes if a start has a larger factor, or if the last communication with the
- * current factor has ended. */
+/* Count a communication of a kind (ms_coll_kind) that starts (change 1) or ends (change -1) on a
+ * rank. The factor of the rank changes if a start has a larger factor, or if the last communication
+ * with the current factor has ended. */
 static void communicate_on(ms_slowdown *slowdown, int32_t rank, int32_t kind, int32_t change,
                            double now_s) {
     int32_t live = slowdown->live[rank * MS_COLL_COUNT + kind] += change;

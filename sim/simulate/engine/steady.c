@@ -545,8 +545,8 @@ static bool is_period_stable(steady *search, const ms_repeated_period *repeated,
 }
 
 /* By how much the delay of a date lies outside the range that sums and maxima of delayed operations
- * can give: from 0 to MS_STEADY_PERTURBATION of the time before the date. In units of
- * MS_STEADY_PERTURBATION times the period; negative or 0: within the range. */
+ * can give: from 0 to MS_STEADY_PERTURBATION of the time before the date. The result is in units of
+ * MS_STEADY_PERTURBATION times the period; if it is negative or 0, the date is within the range. */
 static double excess_delay(const steady *search, double date_s, double perturbed_s) {
     double late_s = perturbed_s - date_s;
     double most_s = MS_STEADY_PERTURBATION * date_s;

@@ -64,7 +64,8 @@ static void guess_inner_links(inner_link_finder *finder) {
 }
 
 /* Test the guess with a flow: `lacks` is set for each link that the flow crosses more often than
- * the link's inner links. Its load is then not limited by them. */
+ * the link's inner links. The inner links then do not limit the load of that link. finder->share is
+ * zero before and after the call. */
 static void test_flow(inner_link_finder *finder, const ms_flow *flow) {
     for (int way = 0; way < WAYS; way++) {
         for (int i = 0; i < flow->count; i++) {

@@ -243,8 +243,8 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     return status;
 }
 
-/* Fold the ranks and emit all steps.  l: initialised but for the fold and what depends on it.
- * Returns as ms_lower, out of memory not reported. */
+/* Fold the ranks and emit all steps.  l: initialised except for the fold and the parts that depend
+ * on it (init_state). Returns as ms_lower, out of memory not reported. */
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
     l->class_ops = estimate_class_ops(l);

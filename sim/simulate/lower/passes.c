@@ -113,10 +113,10 @@ static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment
     ms_compute_lower(l, state->p, op, state->next);
 }
 
-/* Emit a collective of a pass in all its groups. A blocking one waits for the previous operations
- * and is what the next ones wait for. An asynchronous one waits for the same operations, but leaves
- * the list `next` as it is, and its end goes to its own list.  op: labels of the pass.  Returns
- * MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
+/* Emit a collective of a pass in all its groups. A blocking collective waits for the previous
+ * operations, and the next operations wait for it. An asynchronous collective also waits for the
+ * previous operations, but leaves the list `next` as it is; its end is entered in a list of its
+ * own.  op: labels of the pass.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                                   const ms_dag_op *op) {
     ms_group_op collective = ms_group_op_of(segment);
@@ -160,9 +160,9 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     return MS_OK;
 }
 
-/* Emit a fused pass, one operation for each set of ranks that run it together, and go on behind its
- * segments. It waits for what a computation waits for (lower_compute). If the host has to wait for
- * its GPU first, that is part of the fused pass's work. */
+/* Emit a fused pass, one operation for each set of ranks that run it together, and move the pass's
+ * position behind its segments. The fused pass waits for the same operations as a computation would
+ * (lower_compute). If the host has to wait for its GPU first, its work is synchronising already. */
 static void lower_fused_pass(ms_lowering *l, ms_pass_state *state, const ms_segment_run *run) {
     ms_dag_op op = labels_of(l, state->action, -1);
     op.work = run->work;
@@ -183,8 +183,9 @@ static void lower_fused_pass(ms_lowering *l, ms_pass_state *state, const ms_segm
     state->segment = run->end;
 }
 
-/* The fused pass that begins with segment `segment`; NULL: none.  *run: index of the first fused
- * pass that may begin there, moved on between calls; segments ascend. */
+/* The fused pass that begins with segment `segment`; NULL: none does. Calls come with ascending
+ * segments. *run: index in `layout` of the first fused pass that may begin at the segment, kept
+ * from call to call. */
 static const ms_segment_run *fused_pass_at(const ms_pass_layout *layout, int segment, int *run) {
     while (layout != NULL && *run < layout->count && layout->runs[*run].first < segment) {
         ++*run;

@@ -103,8 +103,9 @@ static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, 
     }
 }
 
-/* As count_rank, for the rows of all collectives inside a rank's fused passes.  last_fused: [works]
- * the last rank whose fused pass of this work has been counted, + 1. */
+/* Add the ranks that simulated rank `rank` stands for to the rows of all collectives inside its
+ * fused passes (count_rank).  last_fused: [works] the last rank whose fused pass of this work has
+ * been counted, + 1. */
 static void count_fused_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
                                 int32_t *last_fused) {
     const ms_dag *dag = ops->dag;

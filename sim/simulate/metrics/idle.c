@@ -343,8 +343,9 @@ static void set_repeated_period(path_walk *walk, int32_t period) {
 }
 
 /* If the walk has reached the beginning of its repeated period with repetitions left, move it one
- * period on, to the repeated period's end. Causes may lie several periods back, so it may have to
- * move several times.  Returns whether the operation there exists. */
+ * period later, to the end of the repeated period. Causes may lie several periods back, so the walk
+ * may have to move several times. Returns false if the operation one period later does not
+ * exist. */
 static bool repeat_period(path_walk *walk) {
     if (walk->period < 0) {
         return true;

@@ -142,7 +142,7 @@ static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, 
     }
 }
 
-/* As count_kernels, for all works inside a fused pass that `ranks` ranks carry out. */
+/* Add the kernel calls of all works inside a fused pass to `calls`. ranks: as for count_kernels. */
 static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
                                  const ms_fused_pass *fused, double ranks, double *calls) {
     for (int32_t p = 0; p < fused->part_count; p++) {

@@ -163,7 +163,7 @@ static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_row
     return status;
 }
 
-/* The sink that writes to a file.  context: ms_target. */
+/* Sink of a report (ms_report_sink) that writes to a file. context: ms_target. */
 static ms_status put_to_target(void *context, const char *text, size_t length) {
     return ms_target_write(context, text, length);
 }

@@ -95,8 +95,8 @@ static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool
     return MS_OK;
 }
 
-/* The cycle (i, (j - i) mod n) through a torus of m x n, as positions i * n + j; m is a multiple of
- * n, which closes it.  order: [m * n]. */
+/* List the cycle (i, (j - i) mod n) through a torus of m x n, as positions i * n + j; m is a
+ * multiple of n, which closes it.  order: [m * n]. */
 static void diagonal_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
@@ -105,8 +105,8 @@ static void diagonal_cycle(int m, int n, int *order) {
     }
 }
 
-/* The cycle up one row and down the next through a torus of m x n; it closes where m is even, or 1.
- * order: [m * n]. */
+/* List the cycle up one row and down the next through a torus of m x n; it closes where m is even,
+ * or 1. order: [m * n]. */
 static void row_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
@@ -128,9 +128,9 @@ static int neighbour_of(int m, int n, int position, int way) {
     return i * n + j;
 }
 
-/* The edges that a cycle does not use, as a second cycle: each position has two of them, and the
- * walk leaves it by the one by which it did not come.  out->order: NULL where these edges are
- * several shorter cycles. */
+/* List the edges that a cycle does not use, as a second cycle: each position has two such edges,
+ * and the walk arrives by one of them and leaves by the other.  out->order: NULL where these edges
+ * are several shorter cycles. */
 static ms_status complement(int m, int n, const cycle *used, ms_arena *arena, cycle *out) {
     int count = m * n;
     int(*used_neighbours)[2] =
