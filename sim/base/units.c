@@ -470,6 +470,7 @@ static void explain_unknown(const quantity *parts, const char *text, ms_dimensio
     }
 }
 
+/* The text is parsed again, and the fault of parse() chooses the message. */
 char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, size_t size) {
     const dimension_words *words = &WORDS[dimension];
     quantity parts;

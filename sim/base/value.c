@@ -175,6 +175,7 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
 }
 
+/* Invisible characters and bytes that are not UTF-8 (length 0) become '?'. */
 void ms_xml_write_text(ms_buffer *out, const char *text) {
     while (*text != '\0') {
         uint32_t code = 0;

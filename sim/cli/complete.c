@@ -445,6 +445,8 @@ static void complete_line(completion *last, const line_state *state) {
     }
 }
 
+/* A command is completed if no other word precedes the last one; else the words before the last one
+ * are read, as they decide what may follow. */
 ms_status ms_cli_complete(size_t count, const char *const *words, ms_arena *arena, ms_buffer *out) {
     const char *word = count == 0 ? "" : words[count - 1];
     completion last = {.word = word, .typed = word, .arena = arena, .out = out};

@@ -209,6 +209,7 @@ static int count_ranks(const ms_rank_placement_choice *choice, const ms_platform
     return nodes * platform->gpus_per_node;
 }
 
+/* The option has the same keys as `placement` of a workload, and is read in the same way. */
 ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *platform, int ranks,
                                 ms_rank_placement *placement_out) {
     const char *text = ms_cli_value(call, "placement", NULL);

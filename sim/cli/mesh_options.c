@@ -277,6 +277,8 @@ static ms_status place(const ms_invocation *call, const ms_platform *platform, m
     return status;
 }
 
+/* The mesh is made of --auto or --shape. A placement and the options in STEPS then change it, in
+ * the order of the table. */
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
                            ms_mesh *mesh_out, ms_rank_placement *placement_out) {
     ms_mesh mesh = {.ranks = 0};

@@ -107,6 +107,8 @@ static ms_status move_tensor(const ms_invocation *call, const ms_mesh *mesh,
     return status;
 }
 
+/* Options that are about a tensor are refused without --tensor. Each part is read only if the parts
+ * before it were sound. */
 ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
                              ms_tensor_study *study_out) {
     static const char *const NEED_TENSOR[] = {"spec", "redistribute", "element-size"};

@@ -216,6 +216,7 @@ static ms_status check_forms(const ms_invocation *call) {
     return has_both ? ms_cli_check_stdout(call, FORMS) : MS_OK;
 }
 
+/* --help comes before all checks, so that it is answered on a faulty command line, too. */
 ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
                        bool *wants_help_out) {
     parser cursor = {.call = call, .words = words, .count = count};
@@ -276,6 +277,7 @@ static bool wants_stdout(const ms_invocation *call, size_t option) {
     return given->count > 0 && (is_flag || strcmp(given->values[given->count - 1], "-") == 0);
 }
 
+/* The first option that wants the standard output is remembered, and a second one is refused. */
 ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *options) {
     const ms_option *first = NULL;
     for (size_t i = 0; options[i] != NULL; i++) {

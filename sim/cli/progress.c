@@ -156,6 +156,8 @@ static bool start_thread(ms_cli_progress *progress) {
     return has_thread;
 }
 
+/* Without a terminal no line is drawn, and `progress` stays without a thread. With one, messages go
+ * through write_message, which wipes the line first. */
 void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call) {
     pthread_condattr_t clock;
     *progress = (ms_cli_progress){.diag = call->diag, .before = *call->diag};
@@ -179,6 +181,8 @@ void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call)
     }
 }
 
+/* The line is wiped before the thread ends, and messages are written as before
+ * ms_cli_progress_start. */
 void ms_cli_progress_stop(ms_cli_progress *progress) {
     if (!progress->has_thread) {
         return;

@@ -44,6 +44,8 @@ ms_status ms_cli_simulate_whatifs(const ms_invocation *call, const ms_job_reques
     return simulate(call, request, job, whatif_out);
 }
 
+/* The job is loaded again with the settings of the candidate, because what-ifs are changes of a
+ * whole job. */
 ms_status ms_cli_simulate_whatifs_of(const ms_invocation *call, const ms_job_request *request,
                                      const ms_words *settings, double step_time_s,
                                      ms_cli_whatif *whatif_out) {

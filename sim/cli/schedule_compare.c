@@ -202,6 +202,7 @@ static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows,
     return is_wanted ? ms_cli_schedule_gantt(call, drawn, kept, path) : MS_OK;
 }
 
+/* Returns MS_E_NO if no schedule is left in the table. */
 ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     ms_paper_study study = {.count = 0};
     ms_schedule_costs costs = {0};

@@ -32,6 +32,8 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
     return MS_OK;
 }
 
+/* The argument is the name of a kind, or csv:FILE. Sizes from options must agree with those of a
+ * file. */
 ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out) {
     ms_schedule_spec sizes;
     ms_schedule_choice choice;
@@ -70,6 +72,8 @@ static ms_status read_costs_of_workload(const ms_invocation *call, const ms_job 
     return status;
 }
 
+/* The workload's job is laid out with the schedule in the place of its own, and the stages' times
+ * are those of this job. */
 ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedule_choice *choice,
                                       ms_job *job_out, ms_schedule_costs *costs_out) {
     ms_job_request request;

@@ -59,6 +59,7 @@ static ms_status read_spec(const ms_invocation *call, ms_job *job, ms_search_spe
     return status;
 }
 
+/* The result is in the arena, because the schedule refers to it. */
 ms_status ms_cli_schedule_search(const ms_invocation *call, ms_cli_schedule *schedule_out,
                                  ms_schedule_costs *costs_out) {
     ms_search_spec spec;

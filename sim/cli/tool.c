@@ -161,6 +161,8 @@ static ms_status draw(const ms_invocation *call, const ms_vector *words, const m
     return status;
 }
 
+/* The package's tool `plot` gets the tree on its standard input, and writes the picture to its
+ * standard output. */
 ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char *const *words,
                       const ms_value *tree) {
     static const char *const END[] = {"--", "-", NULL};

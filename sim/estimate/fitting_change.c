@@ -359,6 +359,8 @@ static ms_status search_all(fit_search *search) {
     return status;
 }
 
+/* The number of sequences of a step stays as it is, so it is computed first: from the batch, or
+ * from the microbatches of all replicas. */
 ms_status ms_fitting_change_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                  ms_fitting_change *change_out) {
     fit_search search = {.now = ms_trial_axes(spec), .arena = arena};

@@ -136,6 +136,8 @@ static ms_status time_stages(stage_timing *state, ms_arena *arena) {
     return status;
 }
 
+/* The layers are timed in stages that are laid out for this purpose, in an arena that is released
+ * at the end. */
 ms_status ms_layer_times_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                               ms_layer_times *times_out) {
     ms_arena own;

@@ -249,6 +249,8 @@ static ms_status find_unshards(const map_table *table, ms_arena *arena, ms_order
     return status;
 }
 
+/* The carried communicators must be known first (scan_passes), as every map has a clock for each of
+ * them. A bound leaves out the wait for unshards. */
 ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs, ms_timing *timing,
                               ms_arena *arena, ms_carried *carried_out, ms_order_times *times_out) {
     map_table table = {.order = order, .costs = costs, .timing = timing};

@@ -342,6 +342,8 @@ static ms_status find_shares(sharing *state, int *result) {
     return find_short(state, result);
 }
 
+/* until_s are sums of the layers' times, from which the time of any range of layers is a
+ * difference. */
 ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
                             const int **stage_layers_out) {
     const ms_program *program = &in->job->program;

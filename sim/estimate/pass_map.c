@@ -493,6 +493,9 @@ static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     return true;
 }
 
+/* A single pass without carried communicators has a shortcut (map_chain). Otherwise the passes are
+ * run once for each clock at their start (see the top of this file). The clock of the host has no
+ * effect if launches take no time. */
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
                       const ms_carried *carried, double *end_s, ms_pass_map *map_out) {
     if (second == NULL && carried->count == 0 && map_chain(pass, map_out)) {
@@ -551,6 +554,9 @@ static void round_chain(const ms_pass_view *pass, double *slowed_s) {
     }
 }
 
+/* The passes are run once with all clocks unset, so that they wait for nothing but each other, and
+ * without the host. Each computation is slowed down by the collectives that run beside it
+ * (slow_spans). */
 void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
                        double *end_s, double *slowed_s) {
     if (second == NULL && !has_async(pass)) {
@@ -573,6 +579,8 @@ void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, con
     run_passes(runs, &now);
 }
 
+/* The passes run one after the other: each begins where the chain of the pass before it has
+ * ended. */
 int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op *ops_out) {
     clocks now = {.computed_s = -INFINITY};
     double until_s = 0.0;

@@ -270,6 +270,8 @@ static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_co
     return status == MS_OK ? run_steps(&step, step_s_out) : status;
 }
 
+/* If no time exceeds its lower bound by much (bound_slack), the bound is the estimate less the
+ * largest excess. Otherwise the clocks are run a second time with lower bounds of all times. */
 ms_status ms_step_estimate(const ms_job *job, const ms_step_context *context, double *step_s_out,
                            double *bound_s_out) {
     ms_timing timing = {

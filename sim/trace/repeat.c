@@ -42,6 +42,7 @@ static bool is_sound(const ms_repeated_period *s, double behind_s) {
            (s->times + 1.0) * s->period_s <= MS_TRACE_RUN_MAX_S;
 }
 
+/* The text has the form of FORMAT, one repeated period after the other. */
 bool ms_trace_repeat_read(const char *text, ms_steady *repeat_out) {
     *repeat_out = (ms_steady){.count = 0};
     double behind_s = 0.0;

@@ -347,6 +347,7 @@ static ms_status add_kernel_calls(const ms_result *result, ms_arena *arena, ms_v
     return MS_OK;
 }
 
+/* The rows of collectives, which are in the summary already, get the size of their group. */
 ms_status ms_summary_add_ranks(const ms_result *result, ms_arena *arena, ms_value *summary) {
     const ms_dag *dag = &result->dag;
     ms_value *rows = array(summary, "ranks");

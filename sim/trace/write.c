@@ -420,6 +420,7 @@ static ms_status write_target(const char *path, const ms_event_choice *choice,
     return status == MS_OK ? ms_target_commit(&target, diag) : ms_target_fail(&target, cause, diag);
 }
 
+/* A run whose picoseconds do not fit into 64 bits is refused before anything is written. */
 ms_status ms_trace_write_detail(const char *path, const ms_result *result,
                                 const ms_trace_detail *detail, const char *program_version,
                                 ms_diag *diag) {

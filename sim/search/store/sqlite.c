@@ -414,6 +414,8 @@ static ms_status set_up(ms_store *store) {
     return status == MS_OK ? prepare_both(store) : status;
 }
 
+/* A journal beside the file is checked before SQLite opens the file, because SQLite would apply
+ * it. */
 ms_status ms_store_open(const char *path, const ms_store_options *options, ms_arena *arena,
                         ms_diag *diag, ms_store **store_out) {
     ms_store *store = MS_NEW(arena, ms_store, 1);
@@ -467,6 +469,8 @@ static int find_row(const ms_store *store, const char *key) {
     return code == SQLITE_OK ? sqlite3_step(store->find) : code;
 }
 
+/* With the option is_fresh no stored row is used. In a store that turned out to be read-only
+ * (is_frozen), a missing row is a failure, because the point cannot be added. */
 ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_store_row *row_out,
                         bool *is_found_out) {
     *is_found_out = false;
@@ -545,6 +549,8 @@ double ms_store_flush_delay_s(const ms_store *store) {
     return store == NULL || store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
 }
 
+/* All rows are written in one transaction, or none of them. The next flush waits for about as long
+ * as this one took, so that at most half of the time is spent on writing. */
 ms_status ms_store_flush(ms_store *store) {
     if (store == NULL || store->held.count == 0) {
         return MS_OK;
@@ -565,6 +571,7 @@ ms_status ms_store_flush(ms_store *store) {
     return status;
 }
 
+/* The rows come in the order of their keys. */
 ms_status ms_store_each(ms_store *store, ms_arena *arena,
                         ms_status (*visit)(void *context, const ms_store_row *row), void *context) {
     sqlite3_stmt *all = NULL;

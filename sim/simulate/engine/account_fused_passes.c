@@ -105,6 +105,8 @@ static void subtract_operations(const ms_dag *dag, const ms_timeline *timeline, 
     }
 }
 
+/* The communications inside fused passes are all communications less those that are operations.
+ * Each phase is entered and left by itself, so peaks are those of one phase. */
 ms_status ms_account_fused_passes(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     const ms_dag *dag = replay->dag;
     if (dag->network.fused.count == 0) {

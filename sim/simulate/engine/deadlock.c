@@ -87,6 +87,8 @@ static void add_waiting(const ms_replay *replay, ms_buffer *text) {
     }
 }
 
+/* Operations that have not ended wait for each other. The message names a cycle, if there is one,
+ * and some of the operations. */
 ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     int32_t count = replay->dag->op_count;
     if (replay->settled == count) {

@@ -99,6 +99,8 @@ static void add_stream_work(const ms_dag *dag, const double *flow_Bps, const str
     }
 }
 
+/* Each work counts once for each stream that it runs on. A link can bind if the sum of the streams'
+ * largest loads exceeds its capacity. */
 ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
                                  bool *can_bind_out) {
     int32_t *last_stream = MS_NEW(scratch, int32_t, dag->work_count);

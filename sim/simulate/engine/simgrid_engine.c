@@ -281,6 +281,8 @@ ms_status ms_engine_find_contention(ms_replay *replay, ms_arena *scratch, ms_dia
     return ms_contention_find(replay->dag, scratch, diag, found);
 }
 
+/* All flows run in the max-min simulation of maxmin.c. With SimGrid as solver, flows on links that
+ * are full are handed over to SimGrid (handover.c). */
 ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
     flow_run run = {.replay = replay, .look_s = INFINITY, .status = MS_OK};

@@ -24,6 +24,7 @@ static void list_streams(ms_slowdown *slowdown) {
     ms_firsts_rewind(slowdown->stream_first, dag->rank_count);
 }
 
+/* No stream runs a computation at first (-1), and the factor of every rank is 1. */
 ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_queue *queue,
                            ms_arena *scratch) {
     *slowdown = (ms_slowdown){

@@ -451,6 +451,8 @@ static bool find_repeated_period(steady *search, int32_t step, ms_arena *scratch
     return true;
 }
 
+/* The search is limited: comparisons of operations (`looks`) may cost a share of the run at most,
+ * and their cost is added to ops_run. Either every step has a repeated period, or none is used. */
 ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scratch,
                          ms_timeline *timeline) {
     double left = (double)(dag->repeat.ops_max - timeline->ops_run);
@@ -569,6 +571,7 @@ static bool is_between_stable(const steady *search, const ms_timeline *perturbed
     return most <= GROWTH_MAX;
 }
 
+/* The periods themselves are tested, and the times between the repeated periods of two steps. */
 ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline,
                          const ms_timeline *perturbed, ms_arena *scratch, bool *is_stable_out) {
     steady search = {.dag = dag, .timeline = timeline};

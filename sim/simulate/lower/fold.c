@@ -121,6 +121,8 @@ ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, bool 
     return status;
 }
 
+/* There are three cases: nothing is folded; an inexact fold, where a work has bounds; and an exact
+ * fold, where the work stands for all groups that class `k` leads. */
 ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *work_out) {
     const ms_comm_groups *groups = comm->groups;
     work_layout layout = {.w = w,

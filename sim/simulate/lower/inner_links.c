@@ -99,6 +99,8 @@ static void test_plan(inner_link_finder *finder, const ms_coll_plan *plan) {
     }
 }
 
+/* A link cannot bind if on one side its inner links have no more capacity than the link itself, and
+ * no flow crosses the link more often than its inner links. */
 ms_status ms_leave_out_wide_links(const ms_traffic *traffic, const ms_platform *platform,
                                   ms_arena *scratch, bool *can_bind) {
     inner_link_finder finder = {.traffic = traffic, .platform = platform};

@@ -229,6 +229,9 @@ static bool has_to_wait(const ms_lowering *l, const ms_pass_state *state) {
     return waits;
 }
 
+/* With until_held the run ends before the next segment if a synchronous collective has been
+ * lowered, or if the segment has to wait for an asynchronous collective; the first segment is
+ * always lowered. */
 ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
     state->is_held = false;
     for (bool is_first = true; state->segment < state->plan->count; is_first = false) {
@@ -249,6 +252,8 @@ ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
     return MS_OK;
 }
 
+/* The ends of asynchronous collectives that no segment has waited for are added to the lists that
+ * the update waits for. All lists of the pass are then cleared. */
 void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     const ms_action *action = state->action;
     size_t count = (size_t)l->waiting.count;
@@ -270,6 +275,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     }
 }
 
+/* A forward pass sends to the next stage, a backward pass (B or I) to the previous one. */
 ms_status ms_pass_send_result(ms_lowering *l, int p, const ms_action *action) {
     const ms_program *program = &l->job->program;
     const ms_stage_cost *cost = ms_lowering_cost(l, action);

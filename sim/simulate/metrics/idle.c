@@ -245,6 +245,9 @@ static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, do
     }
 }
 
+/* The computations of the rank are visited in order. Each gap before one is split by its causes
+ * (split_gap), and the computation itself is a span. Overlapping computations are a bug of the
+ * timeline. */
 ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
                         ms_rank_metrics *rank_out) {
     const ms_timeline *timeline = ops->timeline;
@@ -363,6 +366,9 @@ static bool repeat_period(path_walk *walk) {
     return is_there;
 }
 
+/* The walk goes back from the last operation of the run, from each operation to its cause. Time
+ * between the end of a cause and the start of the operation is the host's, and counts as
+ * `other`. */
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_timeline *timeline = ops->timeline;
     const ms_window *window = &ops->measured.path;

@@ -137,6 +137,7 @@ static ms_dag_repeat next_repeat(const ms_program *program, ms_part *part) {
     return part->is_fitted ? repeat : choose_repeat(program, part);
 }
 
+/* A part is the job with repeat.mbs * repeat.times units of work left out. */
 ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
     bool is_folded = part->attempts == 0 || part->fold.is_exact;
     bool is_attempted = is_regular(job) && is_worth_it(job) && is_folded;

@@ -151,6 +151,8 @@ static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
     }
 }
 
+/* The calls are the mean per GPU and step. They are counted by work: how many ranks carry out a
+ * work, times the calls of its kernels. */
 ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *arena,
                                  double **calls_out) {
     const ms_stage_costs *costs = &result->job->costs;

@@ -10,6 +10,8 @@
 #include "simulate/run/figures.h"
 #include "simulate/run/job.h"
 
+/* Where fused passes turn out to share links with unrelated traffic, the job is lowered once more
+ * without the axes concerned in fused passes. */
 ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out) {
     ms_job again = *job;
     ms_status status = ms_lower(job, diag, dag_out, fold_out);

@@ -474,6 +474,7 @@ static ms_status prepare(chrome *writer, ms_arena *arena) {
                            : status;
 }
 
+/* After a failure the functions called here write nothing more, so the status is looked at once. */
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context) {
     ms_arena arena;
     chrome writer = {.trace = trace,

@@ -505,6 +505,8 @@ static void add_part(ms_vector *boxes, size_t index, double start, double end) {
     }
 }
 
+/* The time in which both boxes are under way keeps the halves; the time before and after it becomes
+ * boxes of full height. */
 void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
     for (size_t i = 0; i < pairs->count && !boxes->failed; i++) {
         const ms_pass_pair *pair = &MS_AT(pairs, const ms_pass_pair, i);
@@ -528,6 +530,8 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
 
 /* ---- categories of idle time ---- */
 
+/* The phases are those of the Gantt picture of all ranks, so the boxes are sorted as for a
+ * picture. */
 ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_arena *arena,
                               ms_idle_phases *phases_out) {
     ms_gantt *gantt = MS_NEW(arena, ms_gantt, 1);

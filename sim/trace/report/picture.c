@@ -74,6 +74,8 @@ static void close_end(int *file) {
     }
 }
 
+/* The program is a child with pipes as standard input and output, and, if its messages are wanted,
+ * a file in memory as standard error. The whole input is written before the output is read. */
 bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
     /* pipe for the input: read end, write end; pipe for the output: likewise; file for errors */
     int ends[5] = {-1, -1, -1, -1, -1};

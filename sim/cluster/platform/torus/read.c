@@ -162,6 +162,7 @@ static const char *describe(const ms_torus *torus, ms_arena *arena) {
                : ms_arena_printf(arena, "%d pods, each a %s", torus->pods, text);
 }
 
+/* The checks report their faults through the file, so that one call reports all of them. */
 ms_status ms_torus_read(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {
     torus_keys keys = {.shape = {.count = 0}};
     ms_status status = ms_fabric_read_keys(file, MS_TORUS_FIELDS, &keys, arena);
