@@ -158,8 +158,9 @@ static int find_bottleneck(const fluid_state *s, double *share) {
     return narrowest;
 }
 
-/* Fix the rate of every running flow that crosses a link and has no rate yet, and subtract its
- * share from all its links. */
+/* Set the rate of every running flow that crosses link `link` and has no rate yet. On each link
+ * that the flow crosses, the rate is subtracted from the capacity left, and the flow's weight from
+ * the sum of weights. */
 static void fix_rates(fluid_state *s, int link, double rate) {
     for (int f = 0; f < s->count; f++) {
         const ms_fluid_flow *flow = &s->flows[f];

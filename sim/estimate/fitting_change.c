@@ -108,8 +108,8 @@ static ms_status visit(void *context, const ms_axis_sizes *sizes) {
     return status;
 }
 
-/* Visitor in place of `visit` where the experts have a mesh of their own: its ep is varied apart
- * from the other axes. */
+/* Visitor in place of `visit` where the experts have a mesh of their own: the ep of that mesh is
+ * varied apart from the other axes, over powers of two and its present value. */
 static ms_status visit_with_expert_mesh(void *context, const ms_axis_sizes *sizes) {
     fit_search *search = context;
     const ms_job_spec *spec = search->trials.spec;

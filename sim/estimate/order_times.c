@@ -235,6 +235,7 @@ static ms_status find_unshards(const map_table *table, ms_arena *arena, ms_order
     for (int s = 0; s < count && status == MS_OK; s++) {
         const ms_pass_plan *plan = &cost_of(table, s, 0)->unshard;
         for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
+            /* no collective, unless the plan has one (below) */
             unshards[MS_UNSHARDS_MAX * s + i] = (ms_unshard_time){.time_s = -1.0, .stream = -1};
         }
         for (int i = 0; i < plan->count && i < MS_UNSHARDS_MAX && status == MS_OK; i++) {

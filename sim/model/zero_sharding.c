@@ -81,7 +81,8 @@ static int gathered_by(const ms_stage_buckets *buckets, int kind, int unit) {
 }
 
 /* Start the gathers of a kind of buckets that are to be under way once the builder's unit has
- * begun. Returns the number to wait for the unit's own lowest bucket by. */
+ * begun. Returns the number by which the unit waits for the gather of its own lowest bucket; 0: it
+ * has none of this kind. */
 static int gather_kind(ms_cost_builder *builder, int kind) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     const ms_bucket_list *list = &buckets->of[kind];

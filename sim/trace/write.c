@@ -383,7 +383,8 @@ static void write_all(ms_h5 *h5, const trace_contents *contents) {
     }
 }
 
-/* Write the file, in the child process.  context: trace_contents.  cause_out: of a failure. */
+/* Main function of the child process: write the file. context: trace_contents. cause_out: receives
+ * the text of a failure. */
 static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     const trace_contents *contents = context;
     ms_arena scratch;

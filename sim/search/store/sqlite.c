@@ -278,7 +278,8 @@ static ms_status check_pages(const ms_store *store) {
     return code == SQLITE_ROW ? status : report_failure(store, code, "read");
 }
 
-/* Check the two numbers in a database's header. Returns MS_OK; MS_E_INPUT (reported). */
+/* Check the two numbers in a database's header: the id of the application that wrote it, and the
+ * version of the format. Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status check_kind(const ms_store *store, int64_t application, int64_t version) {
     if (application != APPLICATION_ID) {
         ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
@@ -298,7 +299,8 @@ static ms_status check_kind(const ms_store *store, int64_t application, int64_t 
 }
 
 /* Check that the open file is a store, or empty. *is_new_out: the file is empty, as SQLite has just
- * created it. Returns MS_OK; MS_E_INPUT for any other file; as report_failure. */
+ * created it. Lifts the limit on SQLite's steps that set_up has set, once the schema is known to be
+ * sound. Returns MS_OK; MS_E_INPUT for any other file; as report_failure. */
 static ms_status identify(const ms_store *store, bool *is_new_out) {
     int64_t application = 0, version = 0, objects = 0;
     int code = ask_number(store, "SELECT count(*) FROM sqlite_master", &objects);

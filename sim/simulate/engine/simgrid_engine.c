@@ -109,8 +109,9 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
     timeline->flows_peak = run->live > timeline->flows_peak ? run->live : timeline->flows_peak;
 }
 
-/* Start all flows of the current phase of the operation on `stream`. The clock is at the beginning
- * of the phase if the phase has contended flows. */
+/* Start all flows of the current phase of the operation on `stream`. active->flows_s becomes the
+ * latest end of those flows whose end is known, which are not contended. The clock is at the
+ * beginning of the phase if the phase has contended flows. */
 static void start_phase(flow_run *run, int32_t stream) {
     active_op *active = &run->active[stream];
     const ms_dag_phase *phase = &run->replay->dag->network.phases[active->phase];

@@ -275,7 +275,8 @@ typedef struct launches {
     int32_t length;     /* number of launches whose operations start in the first period */
 } launches;
 
-/* Find the launches of a rank's host for the periods of the current candidate. */
+/* Find the launches of a rank's host whose operations start within the periods of the current
+ * candidate: those from `begin` to before `end`, of which the first period has `length`. */
 static launches find_launches(const steady *search, int32_t rank) {
     int32_t first = search->launched_first[rank];
     launches of_host = {.members = search->launched + first,

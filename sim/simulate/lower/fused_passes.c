@@ -101,8 +101,9 @@ static ms_status make_works(layout_finder *finder) {
 
 /* ---- roles ---- */
 
-/* Set the first role of every segment, and the first segment that names each in its waits.  whens:
- * set of 1 << ms_when of the conditional segments that run. */
+/* Set the role that every segment has at first, which later steps may change to OUTER, and the
+ * first segment that waits for it (-1: none does).  whens: set of 1 << ms_when of the conditional
+ * segments that run. */
 static void find_roles(layout_finder *finder, unsigned whens) {
     for (int i = 0; i < finder->plan->count; i++) {
         const ms_segment *segment = &finder->segments[i];

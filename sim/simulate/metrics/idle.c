@@ -151,8 +151,8 @@ typedef struct step_walk {
     ms_pipeline_phases phases; /* of the current step, in positions counted from `first` */
 } step_walk;
 
-/* Move the walk to the step that position `i` belongs to; position `count` belongs to the last
- * step. */
+/* Move the walk to the step that computation number `i` of the rank belongs to; the end of the run
+ * (`i` is walk->count) belongs to the last step. */
 static void walk_to(step_walk *walk, int32_t i) {
     if (i == walk->count || walk->list[i] < walk->end) {
         return;
