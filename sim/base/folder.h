@@ -14,7 +14,8 @@
  * folder that cannot be read; ENOMEM.  O(entries * log entries). */
 int ms_folder_list(const char *path, const char *ending, ms_arena *arena, ms_vector *names);
 
-/** The name of a file without its folder and its ending.  In `arena`; NULL when memory runs out. */
+/** The name of a file without its folder and its ending.  The text is in `arena`; NULL when memory
+ * runs out. */
 const char *ms_path_stem(const char *path, ms_arena *arena);
 
 #endif

@@ -94,8 +94,8 @@ static ms_status draw(const ms_invocation *call, const ms_mesh_view *view) {
                : MS_OK;
 }
 
-/* Check that --svg has a platform, and that its file can be written.  MS_E_USAGE (reported), else
- * as ms_target_check. */
+/* Check that --svg has a platform, and that its file can be written.  Returns MS_OK; MS_E_USAGE
+ * (reported), else as ms_target_check. */
 static ms_status check_targets(const ms_invocation *call) {
     if (ms_cli_has(call, "svg") && !ms_cli_has(call, "platform")) {
         return ms_diag_usage(call->diag,

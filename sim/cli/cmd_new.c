@@ -64,8 +64,8 @@ typedef struct draft {
     long batch;    /* sequences of a step */
 } draft;
 
-/* Append a set to the draft. text: NULL where its allocation failed. MS_E_NOMEM (reported), also
- * for more than SETS_MAX sets. */
+/* Append a set to the draft. text: NULL where its allocation failed. Returns MS_OK; MS_E_NOMEM
+ * (reported), also for more than SETS_MAX sets. */
 static ms_status add_set(draft *workload, const char *text) {
     if (text == NULL || workload->set_count == SETS_MAX) {
         return ms_diag_no_memory(workload->call->diag);
@@ -531,7 +531,7 @@ static ms_status print_config(const ms_invocation *call) {
 }
 
 /* Check the options beside --json: --model is required, and every option that describes the job or
- * the output file is refused. MS_E_USAGE (reported). */
+ * the output file is refused. Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_json(const ms_invocation *call) {
     static const char *const OTHERS[] = {"platform", "gpus",   "batch",
                                          "sequence", "output", "force"};

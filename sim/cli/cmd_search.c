@@ -75,7 +75,7 @@ static const ms_option OPTIONS[] = {
 /* ---- the space and the goal ---- */
 
 /* Split the comma list of an option into its words; no words without the option.  *words_out: in
- * the call's arena.  MS_E_USAGE (reported) for an empty word. */
+ * the call's arena.  Returns MS_OK; MS_E_USAGE (reported) for an empty word. */
 static ms_status split(const ms_invocation *call, const char *option, ms_words *words_out) {
     const char *text = ms_cli_value(call, option, "");
     size_t count = 1;
@@ -97,7 +97,7 @@ static ms_status split(const ms_invocation *call, const char *option, ms_words *
 }
 
 /* Read the comma list of --gpus.  *gpus_out: zeroed before the call; its list is in the call's
- * arena.  MS_E_USAGE (reported). */
+ * arena.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     ms_words words;
     ms_status status = split(call, "gpus", &words);

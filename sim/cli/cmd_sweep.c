@@ -268,7 +268,7 @@ static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_poin
     return status == MS_OK ? verdict_of(state, &shown) : status;
 }
 
-/* Refuse --plot with --shard.  MS_E_USAGE (reported). */
+/* Refuse --plot with --shard.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_shard(const ms_invocation *call) {
     if (ms_cli_has(call, "shard") && ms_cli_has(call, "plot")) {
         return ms_diag_usage(call->diag, "options '--shard' and '--plot' do not go together: a "

@@ -120,7 +120,7 @@ bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settin
 }
 
 /* Read --fold, --no-fold and --no-fast-forward: which ranks and microbatches are simulated.
- * Commands have --no-fold, and may have the others.  MS_E_USAGE (reported). */
+ * Commands have --no-fold, and may have the others.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     static const char *const FOLDS[] = {"exact", "bounded", "off", NULL};
     int fold = 0;
@@ -134,7 +134,7 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     return status;
 }
 
-/* Read --solver: what computes how flows share links.  MS_E_USAGE (reported). */
+/* Read --solver: what computes how flows share links.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
     static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
     int solver = 0;

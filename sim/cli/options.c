@@ -160,7 +160,8 @@ static ms_status read_letters(parser *cursor, const char *word) {
     return MS_OK;
 }
 
-/* Store a positional argument.  MS_E_USAGE (reported): the command takes no further one. */
+/* Store a positional argument.  Returns MS_OK; MS_E_USAGE (reported): the command takes no further
+ * one. */
 static ms_status read_positional(ms_invocation *call, const char *word) {
     if (call->positional_count == call->command->positionals[1]) {
         return ms_diag_usage(call->diag, "superfluous argument '%s'", word);

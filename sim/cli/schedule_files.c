@@ -7,8 +7,8 @@
 #include "estimate/estimate.h"
 
 /* Check that the sizes given on the command line (0: not given) are those found in the file.
- * MS_E_USAGE (reported). Where the file has a multiple of the given microbatches, they may be
- * slices of sequences: the message then names --splits. */
+ * Returns MS_OK; MS_E_USAGE (reported). Where the file has a multiple of the given microbatches,
+ * they may be slices of sequences: the message then names --splits. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *given,
                              const ms_schedule_spec *found) {
     const struct {
@@ -132,8 +132,8 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     return ms_cli_write_file(call, path, &text);
 }
 
-/* Write Gantt pictures as SVG to a file.  gantts: [count].  MS_E_USAGE (reported): a schedule takes
- * no time; else as ms_cli_write_file. */
+/* Write Gantt pictures as SVG to a file.  gantts: [count].  Returns MS_OK; MS_E_USAGE (reported): a
+ * schedule takes no time; else as ms_cli_write_file. */
 static ms_status draw(const ms_invocation *call, const ms_gantt *gantts, size_t count,
                       const char *path) {
     ms_buffer svg = {0};

@@ -17,12 +17,12 @@ typedef struct ms_cli_schedule {
 } ms_cli_schedule;
 
 /** Read the sizes of the command line (P, V, M, group, slices) and --reorder.  *spec_out: a size
- * that is not given is 0, and no kind is set.  MS_E_USAGE (reported). */
+ * that is not given is 0, and no kind is set.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out);
-/** Check that --ranks and --microbatches were given.  MS_E_USAGE (reported). */
+/** Check that --ranks and --microbatches were given.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_need_sizes(const ms_invocation *call);
 /** Find the schedule that a name stands for: a kind, or "csv:FILE".  *choice_out: borrows `name`.
- * MS_E_USAGE (reported, with the nearest kind). */
+ * Returns MS_OK; MS_E_USAGE (reported, with the nearest kind). */
 ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
                                  ms_schedule_choice *choice_out);
 /** Build or read the schedule that the first positional argument names, with the sizes of the
@@ -34,7 +34,7 @@ ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *sched
  * asked for. MS_E_USAGE, MS_E_INPUT (its lists deadlock), MS_E_IO, MS_E_NOMEM, all reported. */
 ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule *schedule);
 /** Read --memory-cap as a number of microbatches in flight per rank, > 0.  *cap_out: 0 without the
- * option.  MS_E_USAGE (reported), also for a size in bytes. */
+ * option.  Returns MS_OK; MS_E_USAGE (reported), also for a size in bytes. */
 ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out);
 /** Read the costs of a program: times per stage, latencies per boundary, and how pairs and sends
  * run. stages: virtual stages of the whole model.  *costs_out: its lists are [stages], and p2p

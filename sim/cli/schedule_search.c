@@ -17,7 +17,7 @@ static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec 
 
 /* Read --memory-cap, in microbatches in flight per rank, as the number of microbatches that all V =
  * `chunks` stages of a rank hold together. A fraction is rounded down.  *cap_out: 0: no cap, also
- * for one beyond INT_MAX.  MS_E_USAGE (reported). */
+ * for one beyond INT_MAX.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_cap(const ms_invocation *call, int chunks, int *cap_out) {
     double cap = 0;
     ms_status status = ms_cli_schedule_cap(call, &cap);

@@ -130,8 +130,9 @@ static double launch(pass_run *run, clocks *now, int launches, double start_s, d
 }
 
 /* Run the collective `segment`, which is the next one of the pass, on its communicator. A
- * synchronous one is on the chain. An asynchronous one starts where the chain has got to, but does
- * not wait for the inputs of the pass. */
+ * synchronous collective is on the chain, and sets is_held. An asynchronous one starts where the
+ * chain has got to, but does not wait for the inputs of the pass; its end is stored in run->end_s
+ * for the segments that wait for it. */
 static void run_collective(pass_run *run, clocks *now, const ms_segment *segment, double time_s) {
     double *free_s = free_of(now, ms_communicator_of(segment));
     double start_s = ms_max(ms_max(run->chain_s, *free_s), waited_s(run, segment));

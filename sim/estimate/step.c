@@ -138,8 +138,8 @@ static double update_s(const stepping *step, int p) {
     return step->job->costs.optimizer_s[p] * ms_timing_factor(step->timing, p);
 }
 
-/* Visitor of the update of pipeline rank `p`. The host first waits for the norm, where it needs its
- * value, and then launches the update's kernels. */
+/* Visitor of the update of pipeline rank `p`. The host first waits for the norm, if it needs the
+ * norm's value, and then launches the update's kernels. */
 static void visit_update(void *context, int p) {
     stepping *step = context;
     run_chains(step);
@@ -254,9 +254,9 @@ static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_co
                  ? ms_clocks_new(context->order, arena, &timing->space->arrivals, &step.clocks)
                  : status;
     if (status == MS_OK && timing->kind == MS_TIME_BOUND && ms_job_is_validated_late(job)) {
-        /* Ranks do not meet. A step lasts from the end of the rank that ends it last to
-         * the same of the next step; this may be another rank, so that only the work of the least
-         * busy rank is a bound. */
+        /* No rank waits for the others. A step lasts from its end on the rank that ends it last to
+         * the end of the next step on the rank that ends that one last. These may be two ranks, so
+         * only the work of the least busy rank is a bound. */
         *step_s_out = least_busy_s(&step);
         return MS_OK;
     }

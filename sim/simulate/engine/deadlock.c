@@ -29,8 +29,9 @@ static int32_t find_awaited(const ms_replay *replay, int32_t op) {
     return -1;
 }
 
-/* Find an operation on a cycle: follow what the first waiting operation waits for until an
- * operation is met twice.  seen: [op_count] false.  Returns it; -1: there is no cycle. */
+/* Find an operation on a cycle: from the first operation that has not ended, follow the operations
+ * that each waits for, until an operation is met twice. seen: [op_count] false. Returns that
+ * operation; -1: there is no cycle. */
 static int32_t find_on_cycle(const ms_replay *replay, bool *seen) {
     int32_t op = 0;
     while (op < replay->dag->op_count && is_settled(replay, op)) {

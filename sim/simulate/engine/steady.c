@@ -238,8 +238,9 @@ static bool is_stream_steady(steady *search, int32_t stream) {
     return is_same;
 }
 
-/* Whether any operation that runs during the periods takes longer than a period. An operation that
- * does may still be under way at two cuts, where comparing starts would not show it. */
+/* Whether any operation that runs during the periods takes longer than a period. Such an operation
+ * may be under way at two cuts, which a comparison of starts would not show. The search pays for
+ * the look at all operations. */
 static bool has_long_operation(steady *search) {
     const ms_timeline *timeline = search->timeline;
     double to_s = search->from_s + PERIODS * search->period_s;

@@ -163,7 +163,7 @@ static void make_outer(layout_finder *finder, int i) {
 }
 
 /* Let collectives that open a pass stay operations where they cannot be in a fused pass. An
- * asynchronous one must not wait for the pass's inputs, as a fused pass does. With
+ * asynchronous collective must not wait for the pass's inputs, as a fused pass does. With
  * has_to_compute_first, collectives before the first computation stay operations as well. */
 static void check_opening(layout_finder *finder) {
     bool is_open = true;

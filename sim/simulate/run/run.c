@@ -99,8 +99,8 @@ static ms_status run_part(const ms_job *job, ms_part *part, ms_arena *arena, ms_
 
 /* Simulate and measure a part of a job.  *is_done_out: the caller sets false; becomes whether the
  * part stands for the whole job; if not, graph and timeline of the result are empty again.
- * MS_E_RANGE from the measurement means that it does not.  Returns MS_OK; the failure of a run or
- * measurement (reported). */
+ * MS_E_RANGE from the measurement means that the part does not stand for the job.  Returns MS_OK;
+ * the failure of a run or measurement (reported). */
 static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
                                ms_result *result, bool *is_done_out) {
     bool is_lowered = false;
