@@ -152,7 +152,7 @@ double ms_value_number(const ms_value *object, const char *path, double fallback
     return at->type == MS_VALUE_DOUBLE ? at->as.number : fallback;
 }
 
-/* Decodes character by character: visible ones are copied, others escaped. */
+/* Decode character by character: visible ones are copied, others escaped. */
 void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
     while (*text != '\0') {

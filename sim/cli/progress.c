@@ -20,7 +20,7 @@ enum { COLUMNS_MAX = 79, LINE_B = 160 };
 static const double QUIET_S = 2.0;
 static const double REDRAW_S = 0.2;
 
-/* Moves the cursor to the start of the line and clears the line. */
+/* Move the cursor to the start of the line and clear the line. */
 static const char WIPE[] = "\r\x1b[K";
 
 /* ---- the line ---- */

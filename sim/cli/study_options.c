@@ -75,7 +75,7 @@ ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, boo
 
 /* ---- simulations at once ---- */
 
-/* Moves the cursor to the start of the line and clears the line. */
+/* Move the cursor to the start of the line and clear the line. */
 #define WIPE "\r\x1b[K"
 
 /* Largest default of --jobs, and its largest value. */

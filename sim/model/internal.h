@@ -399,7 +399,7 @@ double ms_held_weights_B(const ms_cost_builder *builder, double weights);
 /** Bytes per element of a product's input as it is kept for the backward pass [B]. */
 double ms_kept_input_B(const ms_cost_builder *builder, ms_product_kind kind);
 
-/** Adds one operator of a half of a layer: a norm, a linear layer, an activation, the attention. */
+/** Add one operator of a half of a layer: a norm, a linear layer, an activation, the attention. */
 typedef void (*ms_operator)(ms_cost_builder *builder, unsigned parts);
 /** Add the operators of a half, given in forward order. In a backward pass they are added in
  * reverse where collectives stand between them, else in the order given, which then gives the same

@@ -57,7 +57,7 @@ ms_status ms_config_workload_assume(ms_config_workload *workload, ms_arena *aren
     return is_added ? MS_OK : ms_diag_no_memory(diag);
 }
 
-/* Reads the config and the table of model types, makes the model by its type, and adds the assumed
+/* Read the config and the table of model types, make the model by its type, and add the assumed
  * framework. */
 ms_status ms_config_workload_read(const char *path, const char *data_folder, ms_arena *arena,
                                   ms_diag *diag, ms_config_workload *workload_out) {

@@ -135,7 +135,7 @@ static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
                     ms_steady_repeated_before_s(&timeline->steady, timeline->start_s[first]));
 }
 
-/* The row of an operation by itself. */
+/* The row of an operation that has a row of its own. */
 static ms_trace_event event_of(const event_rows *rows, int32_t op) {
     const ms_dag_op *facts = &rows->dag->ops[op];
     const ms_dag_work *work = &rows->dag->works[facts->work];

@@ -22,7 +22,8 @@ static void *make_rows(ms_h5 *h5, int64_t count, size_t row_B) {
 
 /* ---- /streams, /mesh, /steps ---- */
 
-/* Write /streams. Ranks are those of the job here, as ms_column describes the table. */
+/* Write /streams. rank_index and peer_index hold ranks of the job in the file, as ms_column
+ * describes the table. */
 static void write_streams(ms_h5 *h5, const ms_dag *dag) {
     ms_trace_stream *rows = make_rows(h5, dag->stream_count, sizeof *rows);
     for (int32_t i = 0; rows != NULL && i < dag->stream_count; i++) {

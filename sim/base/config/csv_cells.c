@@ -30,7 +30,7 @@ static const char *find(const char *from, const char *to, char what) {
     return from < to ? memchr(from, what, (size_t)(to - from)) : NULL;
 }
 
-/* Splits the body at its next line feed, and takes a carriage return off the line. */
+/* Split the body at its next line feed, and take a carriage return off the line. */
 bool ms_cells_next_line(ms_span *body, ms_span *line_out) {
     if (body->from == body->to) {
         return false;

@@ -474,7 +474,7 @@ static ms_status check_root(tree_builder *builder) {
     return MS_OK;
 }
 
-/* Runs libyaml over the text from from_B on, and checks the root at the end. */
+/* Run libyaml over the text from byte from_B on, and check the root at the end. */
 ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,
                         ms_node **root_out) {
     tree_builder *builder = MS_NEW(arena, tree_builder, 1);

@@ -151,7 +151,7 @@ static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *
                          tp, domain, tier, domain, divisor_below(domain, tp));
 }
 
-/* Checks the given degrees, finds dp, orders the axes, makes the mesh and checks its tp groups. */
+/* Check the given degrees, find dp, order the axes, make the mesh and check its tp groups. */
 ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *mesh_out) {
     int dp = 0;
     int extra = size_of(&wish->given, "dp") == 0;

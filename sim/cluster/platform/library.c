@@ -267,7 +267,7 @@ ms_status ms_library_read(const ms_node *node, const char *const *paths, ms_aren
     return status;
 }
 
-/* Removes the keys of all other generations from a copy of the library's document. */
+/* Remove the keys of all other generations from a copy of the library's document. */
 ms_status ms_library_list(const ms_library *library, ms_gpu_generation used, ms_arena *arena,
                           ms_node **keys_out) {
     ms_node *keys = ms_node_copy(library->keys, arena);

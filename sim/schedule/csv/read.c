@@ -413,7 +413,7 @@ static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buff
 }
 
 /* Append a table as the text of a schedule file. A table that was read is written as its text,
- * which keeps blanks and quotes; another one cell by cell. */
+ * which keeps blanks and quotes; any other table is written cell by cell. */
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out) {
     if (table->text != NULL) {
         ms_buffer_add(out, table->text, table->length_B);

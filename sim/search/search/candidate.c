@@ -149,8 +149,8 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
 
 /* ---- the candidate ---- */
 
-/* Copies the spec of the candidate's template, which is read when its first candidate is made, and
- * sets the mesh, the values with a setter and the partition. */
+/* Copy the spec of the candidate's template, which is read when the template's first candidate is
+ * made, and set the mesh, the values with a setter and the partition. */
 ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
     space_digits digits;
     if (!split_number(space, index, &digits)) {

@@ -358,9 +358,9 @@ static void complete_rows(points_run *r) {
     }
 }
 
-/* Makes all rows first, which gives the key of each point, then finds points that are the same job,
- * and simulates the rest. A point is made once for its key and once for its simulation, so that
- * only one spec is in memory. */
+/* Make all rows first, which gives the key of each point, then find points that are the same job,
+ * and simulate the rest. A point is made once for its key and once for its simulation, so that only
+ * one spec is in memory. */
 ms_status ms_points_run(const ms_points_study *study, ms_arena *arena, ms_diag *diag,
                         ms_store_row *rows_out, ms_points_counts *counts_out) {
     points_run r = {.study = study,

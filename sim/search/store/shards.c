@@ -376,7 +376,7 @@ static ms_status merge_shards(merging *m) {
     return status == MS_OK ? ms_store_commit(m->study) : status;
 }
 
-/* Finds the shards of the folder, puts their rows into the store of the whole study, and lists
+/* Find the shards of the folder, put their rows into the store of the whole study, and list
  * doubles, missing shards and programs. */
 ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
                           ms_shards_report *report_out) {

@@ -171,7 +171,7 @@ static void read_cell(const ms_sqlite_row *r, int index, const ms_table_column *
     }
 }
 
-/* Checks all cells first, so that each can be read by the type of its column. The digest of the row
+/* Check all cells first, so that each can be read by the type of its column. The digest of the row
  * that was read must then be equal to the stored digest. */
 ms_status ms_sqlite_read_row(const ms_sqlite_row *r, ms_store_row *row_out) {
     ms_store_row row;

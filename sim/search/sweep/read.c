@@ -349,7 +349,7 @@ static ms_status read_root(sweep_reading *r) {
                : status;
 }
 
-/* Reads all parts, so that the faults of each are reported; values are tried only if no part has a
+/* Read all parts, so that the faults of each are reported; values are tried only if no part has a
  * fault. */
 ms_status ms_sweep_read(const char *path, const char *data_folder, ms_arena *arena, ms_diag *diag,
                         ms_sweep *sweep_out) {

@@ -201,8 +201,8 @@ static void number_runs(layout_finder *finder) {
 }
 
 /* Whether an asynchronous collective shares links with another collective of its run that comes
- * before its waiter, and so may run at the same time. Their contention cannot be known in a fused
- * pass.
+ * before its waiter, and so may run at the same time. The contention of the two collectives cannot
+ * be known in a fused pass.
  */
 static bool meets_another(layout_finder *finder, int i) {
     for (int j = i + 1; j < finder->waiter[i]; j++) {

@@ -69,8 +69,8 @@ static int by_start(const void *left, const void *right) {
     return (a->start_ps > b->start_ps) - (a->start_ps < b->start_ps);
 }
 
-/* Sort spans by start and join_spans those that overlap or touch.  spans: [count].  Returns how
- * many are left. */
+/* Sort spans by start and join those that overlap or touch.  spans: [count], replaced by the joined
+ * spans.  Returns how many are left. */
 static size_t join_spans(comm_span *spans, size_t count) {
     bool is_sorted = true;
     for (size_t i = 1; i < count; i++) {

@@ -187,7 +187,7 @@ void ms_switches_shift(const ms_platform *platform, int nodes, int slots, int *s
     }
 }
 
-/* Checks that the first link leaves the source and the last one enters the destination; where nodes
+/* Check that the first link leaves the source and the last one enters the destination; where nodes
  * are wired in pairs, that a route inside a node is the link between its ends. */
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route) {

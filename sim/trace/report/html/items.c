@@ -271,7 +271,7 @@ static void put_passes(const ms_vector *items, ms_buffer *json) {
 }
 
 /* Write the columns of idle time only: kind, microbatch and pipeline rank of the event that it
- * waits for; -1 each where there is no such event. */
+ * waits for; -1 in each column where idle time waits for no event. */
 static void put_causes(const ms_page *page, const ms_vector *items) {
     const ms_trace *trace = page->trace;
     ms_buffer kind = {0}, mb = {0}, pp = {0};
