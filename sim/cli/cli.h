@@ -179,8 +179,8 @@ void ms_cli_write_message(ms_vector *results, const char *text);
 ms_status ms_cli_finish_stdout(const ms_invocation *call);
 /** Check, before a long computation, that results can be written: at most one of them, --json and
  * --markdown included, to the standard output, and the others to files that can be written.  files:
- * names of options whose argument is an output file, at most 7, NULL behind the last.  MS_E_USAGE
- * (reported), else as ms_target_check. */
+ * names of options whose argument is an output file, at most 7, NULL behind the last.  Returns
+ * MS_OK; MS_E_USAGE (reported); as ms_target_check. */
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files);
 /** Whether one of the options `files` (as in ms_cli_check_targets) writes to the standard output,
  * so that no page may follow. */

@@ -78,8 +78,8 @@ static ms_status read_kind(const ms_invocation *call, ms_sizes_study *study) {
                          name, ms_nearest_hint(name, names, BUILT_COUNT).text);
 }
 
-/* Read --algorithm, --protocol and --fidelity into the study, whose kind is known.  MS_E_USAGE
- * (reported). */
+/* Read --algorithm, --protocol and --fidelity into the study, whose kind is known.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status read_choice(const ms_invocation *call, ms_sizes_study *study) {
     const char *algorithm = ms_cli_value(call, "algorithm", "auto");
     if (ms_coll_algorithm_read(study->kind, algorithm, &study->algorithm) != MS_OK) {
@@ -101,8 +101,8 @@ static ms_status read_choice(const ms_invocation *call, ms_sizes_study *study) {
     return MS_OK;
 }
 
-/* Read an option that is a size.  *size_out: [B]; `fallback` without the option.  MS_E_USAGE
- * (reported). */
+/* Read an option that is a size.  *size_out: [B]; `fallback` without the option.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status read_size(const ms_invocation *call, const char *name, const char *fallback,
                            double *size_out) {
     const char *reason = "";

@@ -47,8 +47,8 @@ static ms_status parse_share(const ms_invocation *call, const char *option, cons
     return MS_OK;
 }
 
-/* Read "KEY=SHARE"; of --tolerance also a share alone, whose key is then "".  MS_E_USAGE
- * (reported); MS_E_NOMEM. */
+/* Read "KEY=SHARE"; of --tolerance also a share alone, whose key is then "".  Returns MS_OK;
+ * MS_E_USAGE; MS_E_NOMEM (both reported). */
 static ms_status parse_keyed(const ms_invocation *call, const char *option, const char *text,
                              ms_tolerance *out) {
     const char *equals = strrchr(text, '=');
@@ -140,7 +140,7 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
                                     : ms_show_differences(call, shown);
 }
 
-/* Compare the two sides and show the outcome.  MS_E_NO: a guard is broken. */
+/* Compare the two sides and show the outcome.  Returns MS_E_NO where a guard is broken. */
 static ms_status run(const ms_invocation *call) {
     ms_compare_rules rules = {.guard_count = 0};
     ms_trace_comparison comparison;

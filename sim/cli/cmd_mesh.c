@@ -44,8 +44,8 @@ static const ms_option OPTIONS[] = {
 /* Options that name an output file. */
 static const char *const TARGETS[] = {"svg", NULL};
 
-/* Find the axis of --groups.  *axis_out: its index; -1 without the option.  MS_E_USAGE
- * (reported). */
+/* Find the axis of --groups.  *axis_out: its index; -1 without the option.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, int *axis_out) {
     const char *name = ms_cli_value(call, "groups", NULL);
     *axis_out = -1;

@@ -139,8 +139,8 @@ static bool is_config(const char *name) {
     return is_there && S_ISDIR(entry.st_mode);
 }
 
-/* Find the base by its name, and read it into `base` and `root` of the draft.  MS_E_INPUT
- * (reported): no such workload. */
+/* Find the base by its name, and read it into `base` and `root` of the draft.  Returns MS_E_INPUT
+ * (reported) where there is no such workload. */
 static ms_status find_base(draft *workload, const char *name) {
     const ms_invocation *call = workload->call;
     const char *folders[] = {ms_cli_data_folder(call->arena), NULL};

@@ -256,8 +256,8 @@ static ms_status check_options(const plan *draft) {
 }
 
 /* Find the current folder, the file of this program and the folder of the shards, all of which
- * every machine must see, and check that the engine can name them.  MS_E_IO, MS_E_NOMEM, MS_E_USAGE
- * (reported). */
+ * every machine must see, and check that the engine can name them.  Returns MS_OK; MS_E_IO,
+ * MS_E_NOMEM, MS_E_USAGE (reported). */
 static ms_status find_paths(plan *draft) {
     ms_arena *arena = draft->call->arena;
     char path[PATH_MAX];

@@ -93,8 +93,8 @@ static ms_status report_unknown(const ms_invocation *call, const char *word) {
 }
 
 /* Store an option with its arguments, which follow in the next words.  attached: the first argument
- * where it stands in the option's own word, behind '=' or the letter; NULL: none does.  MS_E_USAGE
- * (reported): given twice, or too few arguments. */
+ * where it stands in the option's own word, behind '=' or the letter; NULL: none does.  Returns
+ * MS_E_USAGE (reported) where the option is given twice or has too few arguments. */
 static ms_status read_option(parser *cursor, const ms_option *option, const char *attached) {
     ms_invocation *call = cursor->call;
     size_t count = ms_cli_argument_count(option);

@@ -94,8 +94,8 @@ ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedu
 }
 
 /* Read --csv-form, --csv-dialect and --merge-bw: which cells a CSV file has.  *is_legacy_out: it
- * has the letters of 2024, B for the input gradient and BW for the whole backward pass.  MS_E_USAGE
- * (reported). */
+ * has the letters of 2024, B for the input gradient and BW for the whole backward pass.  Returns
+ * MS_OK; MS_E_USAGE (reported). */
 static ms_status read_form(const ms_invocation *call, ms_csv_form *form_out, bool *is_legacy_out) {
     static const char *const NAMES[] = {"compute", "sends", "comms", NULL};
     static const char *const DIALECTS[] = {"current", "legacy", NULL};

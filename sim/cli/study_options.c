@@ -16,8 +16,8 @@ const char *ms_cli_program(ms_arena *arena) {
     return ms_arena_printf(arena, "%s+%s", MESHSIM_VERSION, MS_CLI_RESULT_DIGEST);
 }
 
-/* Check --fresh, --resume, --shard, --shards and --store against each other.  MS_E_USAGE
- * (reported). */
+/* Check --fresh, --resume, --shard, --shards and --store against each other.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status check_options(const ms_invocation *call) {
     static const char *const NEED_STORE[] = {"fresh", "resume", "shard"};
     if (ms_cli_has(call, "fresh") && ms_cli_has(call, "resume")) {

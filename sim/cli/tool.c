@@ -47,8 +47,8 @@ static bool add_option(const ms_option *option, const ms_given *given, ms_arena 
 }
 
 /* Append the beginning of a tool's command line: Python in isolated mode (-I: no PYTHONPATH, no
- * current folder), the start file, the path of this program, and the tool's name.  MS_E_IO,
- * MS_E_NOMEM (reported). */
+ * current folder), the start file, the path of this program, and the tool's name.  Returns MS_OK;
+ * MS_E_IO, MS_E_NOMEM (reported). */
 static ms_status list_start(const ms_invocation *call, const char *command, ms_vector *words) {
     char folder[PATH_MAX];
     char program[PATH_MAX];

@@ -137,8 +137,8 @@ static ms_mode *read_modes(const ms_node *command, ms_arena *arena) {
 
 /* ---- running ---- */
 
-/* Run a command that has kinds: the first positional argument names one of them.  MS_E_USAGE
- * (reported): no such kind. */
+/* Run a command that has kinds: the first positional argument names one of them.  Returns
+ * MS_E_USAGE (reported) where there is no such kind. */
 static ms_status run_kind(const ms_invocation *call) {
     const char *names[MS_OPTION_COUNT_MAX];
     size_t count = 0;

@@ -78,8 +78,9 @@ static void share_evenly(sharing *state) {
 
 /* ---- loads ---- */
 
-/* Find the load of the pipeline ranks with the shares, by forward and backward pass of a
- * microbatch. In schedules with two directions a rank also has the load of its copies of stages. */
+/* Find the load of the pipeline ranks with the current shares of the stages: the time of one
+ * microbatch's forward and backward passes. In schedules with two directions a rank also has the
+ * load of its copies of stages. */
 static load find_load(const sharing *state) {
     const ms_program *program = state->program;
     int stages = program->model_stages, ranks = program->spec.pipeline_ranks;
@@ -251,8 +252,8 @@ static bool is_better(const sharing *state, partition_goal goal, const outcome *
 }
 
 /* Make the listed move with the best outcome, and again until none improves the goal. For memory
- * only layers of the rank with the highest peak move.  now: outcome of the shares; set to the last
- * one. */
+ * only layers of the rank with the highest peak move.  now: the outcome of the shares; set to that
+ * of the shares after the last move. */
 static ms_status climb(sharing *state, partition_goal goal, outcome *now) {
     for (int made = 0; made >= 0;) {
         list_moves(state, goal == GOAL_MEMORY ? now->peak_rank : -1);

@@ -56,8 +56,8 @@ static int count_groups_above(const ms_mesh *mesh, const ms_platform *platform, 
     return count;
 }
 
-/* Warn of the groups along an axis, with the reason: the placement, an axis inside theirs, or a
- * span that does not divide the domain of the needed tier. */
+/* Warn of the groups along an axis, with the reason: the placement, an axis inside the groups'
+ * axis, or a span that does not divide the domain of the needed tier. */
 static void warn(const ms_mesh *mesh, const ms_platform *platform, int axis, const tier_need *need,
                  ms_diag *diag) {
     const char *name = mesh->names[axis];

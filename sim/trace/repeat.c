@@ -136,7 +136,7 @@ static void find_later(unfolding *state, int32_t *last, int32_t *before) {
     }
 }
 
-/* Fill in `copies` and `where`.  count: number of all copies. */
+/* Fill in `copies`, sorted by start, and `where`.  count: number of all copies. */
 static void put_in_order(unfolding *state, int32_t count) {
     for (int32_t i = 0; i < state->old_count; i++) {
         for (int32_t at = state->number[i]; at < state->number[i + 1]; at++) {

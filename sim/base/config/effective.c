@@ -38,8 +38,8 @@ static void add_origin_words(const ms_node *node, const line_style *style, ms_bu
     }
 }
 
-/* Append the origin of a value, in resolved style by add_origin_words, else with file and line
- * where it has a place. */
+/* Append the origin of a value as a comment: in resolved style as add_origin_words writes it, else
+ * with the file and line of the value where it has them. */
 static void add_origin(const ms_node *node, const line_style *style, ms_buffer *out) {
     if (style->is_resolved) {
         add_origin_words(node, style, out);

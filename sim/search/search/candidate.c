@@ -21,7 +21,8 @@ static bool makes_difference(const ms_space *space, const space_shape *shape, sp
 }
 
 /* Split a candidate's number into its digits, the last axis running fastest. Returns false if some
- * value has no effect in this shape (makes_difference): the same job has a lower number, too. */
+ * value has no effect in the candidate's shape (makes_difference): the same job has a lower number,
+ * too. */
 static bool split_number(const ms_space *space, int64_t index, space_digits *digits_out) {
     bool is_own = true;
     for (size_t i = space->axis_count; i-- > 0;) {

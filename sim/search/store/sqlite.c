@@ -493,7 +493,8 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
     return status;
 }
 
-/* Put into a read-only store: MS_OK if it has the key already; else MS_E_IO (reported). */
+/* Put a row into a read-only store, where nothing is written. Returns MS_OK if the store has the
+ * key already; else MS_E_IO (reported). */
 static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
     int code = find_row(store, row->key);
     sqlite3_reset(store->find);

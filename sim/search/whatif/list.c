@@ -75,8 +75,8 @@ static const char *tier_key(const change_list *list, const ms_tier *tier, const 
     return ms_arena_printf(list->arena, "platform.tiers.%s.%s", tier->name, what);
 }
 
-/* Add the changes to twice the bandwidth of a network tier, and to no latency, if the tier has a
- * finite bandwidth and a latency. */
+/* Add the change to twice the bandwidth of a network tier, if the bandwidth is finite, and the
+ * change to no latency, if the tier has a latency. */
 static void list_tier(change_list *list, const ms_tier *tier) {
     if (isfinite(tier->bandwidth_Bps)) {
         begin_change(list, ms_arena_printf(list->arena, "%s bandwidth x 2", tier->name));

@@ -162,7 +162,7 @@ static ms_status add_all(refinement *state) {
 }
 
 /* Refine the colours of flows by those of their groups and links, then the colours of links by
- * those of their flows. Sums of hashes do not depend on the order. */
+ * those of their flows. Sums of hashes do not depend on the order of the flows and links. */
 static void colour_flows(refinement *state) {
     for (size_t i = 0; i < state->flows.count; i++) {
         flow_view *flow = &MS_AT(&state->flows, flow_view, i);

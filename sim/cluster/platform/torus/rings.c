@@ -33,9 +33,9 @@ static int compare_ints(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* List the different coordinates of the members along a dimension, ascending.  Returns MS_OK;
- * MS_E_NOMEM. */
-static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, torus_box *box) {
+/* List the different coordinates of the members along a dimension, ascending, in
+ * coordinates[dimension] and counts[dimension] of the box.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status list_coordinates(const int *gpus, int dimension, ms_arena *arena, torus_box *box) {
     int *all = MS_NEW(arena, int, box->members);
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     if (all == NULL) {
@@ -57,8 +57,8 @@ static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, to
     return MS_OK;
 }
 
-/* Whether the positions of a dimension are evenly spaced all round it and at least three, as two
- * would have one edge only; or whether there is a single one. */
+/* Whether the coordinates along a dimension are evenly spaced all round it and at least three, as
+ * two would have one edge only; or whether there is a single one. */
 static bool is_round(const torus_box *box, int dimension) {
     int size = box->torus->shape[dimension];
     int count = box->counts[dimension];
@@ -73,9 +73,10 @@ static bool is_round(const torus_box *box, int dimension) {
     return count >= 3;
 }
 
-/* Whether the group is a box: all members are in one pod, and they are all combinations of their
- * coordinates. Members do not repeat, so it suffices that the counts multiply to their number. box:
- * positions and counts are set here. */
+/* Find whether the group is a box that rings can run round: all members are in one pod, and they
+ * are all combinations of their coordinates. Members do not repeat, so it suffices that the counts
+ * multiply to their number.  box: pod, coordinates and counts are set here.  Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
@@ -84,7 +85,7 @@ static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool
         is_box = is_box && ms_torus_pod(box->torus, gpus[i]) == box->pod;
     }
     for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX && is_box; d++) {
-        ms_status status = list_places(gpus, d, arena, box);
+        ms_status status = list_coordinates(gpus, d, arena, box);
         if (status != MS_OK) {
             return status;
         }
