@@ -144,8 +144,8 @@ static void write_message(void *context, const char *text) {
     pthread_mutex_unlock(&progress->lock);
 }
 
-/* Start the drawing thread, with all signals blocked in it, so that the main thread handles
- * them. */
+/* Start the drawing thread, with all signals blocked in it, so that the main thread handles them.
+ * Returns whether there is a thread. */
 static bool start_thread(ms_cli_progress *progress) {
     sigset_t all;
     sigset_t before;

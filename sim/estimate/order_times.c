@@ -75,7 +75,7 @@ static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
 }
 
 /* Compute the map of a slot: time the segments of its passes, slow them down where the GPU type
- * does, and run them. */
+ * does, and run them.  Returns as ms_segment_times. */
 static ms_status make_map(map_table *table, const ms_order_slot *slot, ms_pass_map *map) {
     ms_pass_view views[2];
     int count = slot->second_stage < 0 ? 1 : 2;
@@ -110,7 +110,7 @@ static ms_status make_map(map_table *table, const ms_order_slot *slot, ms_pass_m
 }
 
 /* Find the map of a slot, computed on first use of its key. If ranks have factors of their own, no
- * two pipeline ranks count as alike. */
+ * two pipeline ranks count as alike. Returns MS_OK; MS_E_NOMEM; as make_map. */
 static ms_status find_map(map_table *table, ms_arena *arena, const ms_order_slot *slot,
                           const ms_pass_map **map_out) {
     int rank = table->order->program->stage_rank[slot->stage];
@@ -157,7 +157,8 @@ static void scan_passes(map_table *table) {
     }
 }
 
-/* Find the maps of all slots.  maps: [slot_count]. Slow-down counts in the estimate only. */
+/* Find the maps of all slots.  maps: [slot_count]. Communication slows computation down only where
+ * the expected time is estimated, not in a bound. */
 static ms_status find_maps(map_table *table, ms_arena *arena, const ms_pass_map **maps) {
     int slots = table->order->slot_count;
     table->maps = MS_NEW(arena, ms_pass_map *, slots); /* few of which differ */

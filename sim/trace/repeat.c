@@ -176,9 +176,10 @@ static ms_status order_copies(unfolding *state) {
     return MS_OK;
 }
 
-/* The cause of a copy, as an index in `copies`: the copy of its event's cause in the same
- * repetition or, where the cause is before the repeated period, the event that repeats the cause,
- * one repetition earlier. Causes of events after the repeated period are in its last repetition. */
+/* The cause of a copy, as an index in `copies`; -1: its event has no cause. It is the copy of its
+ * event's cause in the same repetition or, where the cause is before the repeated period, the event
+ * that repeats the cause, one repetition earlier. Causes of events after the repeated period are in
+ * its last repetition. */
 static int32_t cause_of(const unfolding *state, const event_copy *p) {
     const ms_trace_event *event = &state->old[p->event];
     int32_t cause = event->cause;
@@ -194,7 +195,7 @@ static int32_t cause_of(const unfolding *state, const event_copy *p) {
         ->where[state->number[cause] + (is_inside(state, state->old[cause].start_ps) ? copy : 0)];
 }
 
-/* Replace the events of the trace by all copies. */
+/* Replace the events of the trace by all copies.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status copy_events(unfolding *state) {
     int32_t count = state->number[state->old_count];
     ms_trace_event *events = MS_NEW(state->arena, ms_trace_event, count);

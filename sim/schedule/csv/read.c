@@ -283,7 +283,7 @@ static void read_cell(cell_reader *r, const ms_cell *read) {
 }
 
 /* Check the numbers of lines and cells read so far against the limits, before more memory is used.
- * Reports an excess. */
+ * Returns false after reporting an excess. */
 static bool is_within_limits(cell_reader *r) {
     const char *what = r->rows.count > MS_STAGES_MAX ? "lines" : "cells";
     int limit = r->rows.count > MS_STAGES_MAX ? MS_STAGES_MAX : CELLS_MAX;

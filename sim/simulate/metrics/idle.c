@@ -34,7 +34,8 @@ static inline double clamp(double value, double low, double high) {
     return ms_min(ms_max(value, low), high);
 }
 
-/* Append a span up to `to_s`, if it is not empty.  part: only for MS_TIME_OTHER. */
+/* Append the span from from_s to to_s, if it is not empty; only its end is stored, as each span
+ * begins where the one before it ends.  part: only for MS_TIME_OTHER. */
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
                      ms_other_part part) {
     ms_time_span *span = to_s > from_s ? ms_vector_next(spans) : NULL;
