@@ -50,6 +50,8 @@ static void join_blocks(ms_arena *arena) {
     }
 }
 
+/* Several blocks are joined into one first (join_blocks). The used part of each block is then
+ * zeroed, so that new objects are zero again. */
 void ms_arena_clear(ms_arena *arena) {
     long fail_after = arena->fail_after; /* join_blocks resets it */
     if (arena->head != NULL && arena->head->next != NULL) {

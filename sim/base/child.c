@@ -119,8 +119,8 @@ static void set_limits(const ms_child_options *options) {
     }
 }
 
-/* The whole life of the child: prepare the process, do the work, leave its status and cause in
- * shared memory. Does not return. */
+/* Main function of the child: prepare the process, do the work, store its status and cause in the
+ * shared memory, and end the process. Does not return. */
 static void work_in_child(ms_child_work *work, void *context, const running_child *child) {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     if (nowhere >= 0) {
@@ -149,10 +149,10 @@ static ms_status bug_of_library(char cause_out[MS_CHILD_CAUSE_B], const char *li
     return MS_E_BUG;
 }
 
-/* The status of the work, from how the child has ended.  state: as waitpid stores it.  cause_out:
- * the reason in words. A child that _exit()ed with EXIT_DONE has left both in shared memory.
- * SIGKILL is what the kernel sends where memory runs out, and an exit code above MS_EXIT_SIGNAL is
- * that of meshsim's handler of an interrupt. */
+/* Derive the status of the work from the way in which the child has ended.  state: as waitpid
+ * stores it.  cause_out: the reason in words. A child that _exit()ed with EXIT_DONE has left both
+ * in shared memory. SIGKILL is what the kernel sends where memory runs out, and an exit code above
+ * MS_EXIT_SIGNAL is that of meshsim's handler of an interrupt. */
 static ms_status status_of_end(int state, const running_child *child,
                                char cause_out[MS_CHILD_CAUSE_B]) {
     int code = WIFEXITED(state) ? WEXITSTATUS(state) : 0;

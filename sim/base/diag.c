@@ -78,7 +78,8 @@ static void keep_reason(ms_diag *diag, const ms_buffer *text, size_t head_B) {
     ms_buffer_release_part(&line, reason);
 }
 
-/* Find line mark->line of the source.  *length_out: its length without LF or CR LF [B]. */
+/* Find line mark->line of the source.  *length_out: length of the line without LF or CR LF [B]; 0
+ * where the source has fewer lines. */
 static const char *find_line(const ms_mark *mark, size_t *length_out) {
     const char *at = mark->source;
     const char *end = mark->source + mark->source_B;

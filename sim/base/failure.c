@@ -17,7 +17,8 @@ void ms_failure_note_memory(void) {
     snprintf(text, sizeof text, "out of memory");
 }
 
-/* Errors of the system itself; others, such as ENOENT or EACCES, are about the file. */
+/* Whether an error is of the system itself; other errors, such as ENOENT or EACCES, are about the
+ * file. */
 static bool is_of_system(int error) {
     return error == EIO || error == ENOMEM || error == EMFILE || error == ENFILE;
 }

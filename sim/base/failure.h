@@ -25,9 +25,9 @@ void ms_failure_note_file(const char *path, int error);
 /** Failures of this process so far.  O(1). */
 size_t ms_failure_count(void);
 
-/** The status of work during which the system may have failed: MS_E_NOMEM or MS_E_IO, by the last
- * failure since the work began. `status` if there was no failure since, or if `status` is
- * MS_E_NOMEM, MS_E_IO or MS_E_INTERRUPTED already.
+/** The status of work during which the system may have failed, and which ended with `status`.
+ * Returns MS_E_NOMEM or MS_E_IO, by the last failure since the work began; `status` if there was no
+ * failure since, or if `status` is MS_E_NOMEM, MS_E_IO or MS_E_INTERRUPTED already.
  *  before: ms_failure_count() when the work began.  O(1). */
 ms_status ms_failure_since(size_t before, ms_status status);
 

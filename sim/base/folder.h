@@ -20,7 +20,8 @@ int ms_compare_names(const void *left, const void *right);
 /** Whether a name ends in `ending` and is longer. */
 bool ms_name_ends_in(const char *name, const char *ending);
 
-/** The name of a file without its folder and its ending.  In `arena`; NULL when memory runs out. */
+/** The name of a file without its folder and its ending.  The text is in `arena`; NULL when memory
+ * runs out. */
 const char *ms_path_stem(const char *path, ms_arena *arena);
 
 #endif

@@ -80,7 +80,8 @@ int ms_interrupt_make_file(char *name) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &before); /* a signal in between would leave the file behind */
+    /* a signal between the making and the guarding of the file would leave the file behind */
+    sigprocmask(SIG_SETMASK, &all, &before);
     int file = mkostemp(name, O_CLOEXEC);
     int error = errno;
     if (file >= 0) {

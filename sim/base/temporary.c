@@ -21,7 +21,7 @@ enum { BOOT_LENGTH = 8, RANDOM_LENGTH = 6, BOOT_B = BOOT_LENGTH + 1, TRIES_MAX =
  * such a file is still being written, so no sweep removes it. */
 static const char UNKNOWN_BOOT[BOOT_B] = "00000000";
 
-/* The first BOOT_LENGTH hexadecimal digits of the id that the kernel draws when it starts;
+/* Read the first BOOT_LENGTH hexadecimal digits of the id that the kernel draws when it starts;
  * UNKNOWN_BOOT if the system does not provide it. */
 static void read_boot_id(char boot_out[BOOT_B]) {
     char digits[BOOT_B] = "";

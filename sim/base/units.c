@@ -454,7 +454,7 @@ char *ms_unit_names(ms_dimension dimension, const char *between, char *text_out,
     return text_out;
 }
 
-/* The message about a unit that is unknown, with the likely unit or a list of all units. */
+/* Write the message about a unit that is unknown, with the likely unit or a list of all units. */
 static void explain_unknown(const quantity *parts, const char *text, ms_dimension dimension,
                             char *text_out, size_t size) {
     const dimension_words *words = &WORDS[dimension];
@@ -470,6 +470,7 @@ static void explain_unknown(const quantity *parts, const char *text, ms_dimensio
     }
 }
 
+/* The text is parsed again, and the fault of parse() chooses the message. */
 char *ms_unit_explain(const char *text, ms_dimension dimension, char *text_out, size_t size) {
     const dimension_words *words = &WORDS[dimension];
     quantity parts;

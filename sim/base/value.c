@@ -152,7 +152,7 @@ double ms_value_number(const ms_value *object, const char *path, double fallback
     return at->type == MS_VALUE_DOUBLE ? at->as.number : fallback;
 }
 
-/* Decodes character by character: visible ones are copied, others escaped. */
+/* Decode character by character: visible ones are copied, others escaped. */
 void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
     while (*text != '\0') {
@@ -175,6 +175,7 @@ void ms_json_write_string(ms_buffer *out, const char *text) {
     ms_buffer_puts(out, "\"");
 }
 
+/* Invisible characters and bytes that are not UTF-8 (length 0) become '?'. */
 void ms_xml_write_text(ms_buffer *out, const char *text) {
     while (*text != '\0') {
         uint32_t code = 0;
@@ -206,7 +207,8 @@ void ms_terminal_write_text(ms_buffer *out, const char *text) {
     }
 }
 
-/* Begin a new line at a depth of the tree; nothing where indent is 0, which writes all on one. */
+/* Begin a new line at a depth of the tree, unless indent is 0: then everything is written on one
+ * line. */
 static void new_line(ms_buffer *out, int indent, int depth) {
     if (indent > 0) {
         ms_buffer_printf(out, "\n%*s", indent * depth, "");

@@ -139,23 +139,24 @@ bool ms_cli_has(const ms_invocation *call, const char *name);
 bool ms_cli_knows(const ms_invocation *call, const char *name);
 /** All values of an option.  Borrowed from the call. */
 ms_given ms_cli_all(const ms_invocation *call, const char *name);
-/** Read an option as a whole number in [low, high].  *out: `fallback` without the option.
- * MS_E_USAGE (reported) for any other value. */
+/** Read an option as a whole number in [low, high].  *out: `fallback` without the option. Returns
+ * MS_OK; MS_E_USAGE (reported) for any other value. */
 ms_status ms_cli_int(const ms_invocation *call, const char *name, long fallback, long low,
                      long high, long *out);
-/** Read an option as a finite number without a unit.  *out: `fallback` without the option.
- * MS_E_USAGE (reported) for any other value. */
+/** Read an option as a finite number without a unit.  *out: `fallback` without the option. Returns
+ * MS_OK; MS_E_USAGE (reported) for any other value. */
 ms_status ms_cli_number(const ms_invocation *call, const char *name, double fallback, double *out);
 /** Read an option as one of some words.  words: NULL behind the last, at least one.  *index_out:
- * index of the word; 0 without the option.  MS_E_USAGE (reported) for any other value. */
+ * index of the word; 0 without the option.  Returns MS_OK; MS_E_USAGE (reported) for any other
+ * value. */
 ms_status ms_cli_choice(const ms_invocation *call, const char *name, const char *const *words,
                         int *index_out);
 /** Find the mode that the command line asks for, check that all options that were given belong to
- * it, and run the mode.  MS_E_USAGE (reported), else as the mode. */
+ * it, and run the mode.  Returns MS_OK; MS_E_USAGE (reported), else as the mode. */
 ms_status ms_cli_run_mode(const ms_invocation *call);
 /** Check that at most one of some options writes to the standard output. A flag, such as --json,
  * does if it is given; an option with an argument does if its file is '-'.  options: names, NULL
- * behind the last.  MS_E_USAGE (reported). */
+ * behind the last.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *options);
 /** Print a page for people on the standard output, and release it. Characters that would control a
  * terminal become '?' (see ms_terminal_write_text). Every page is printed by this function; data
@@ -174,12 +175,12 @@ ms_status ms_cli_write_results(const ms_invocation *call, ms_status status);
  * ms_invocation. */
 void ms_cli_write_message(ms_vector *results, const char *text);
 /** Flush the standard output, and check that no earlier write to it failed. Every command ends with
- * this.  MS_E_IO (reported). */
+ * this.  Returns MS_OK; MS_E_IO (reported). */
 ms_status ms_cli_finish_stdout(const ms_invocation *call);
 /** Check, before a long computation, that results can be written: at most one of them, --json and
  * --markdown included, to the standard output, and the others to files that can be written.  files:
- * names of options whose argument is an output file, at most 7, NULL behind the last.  MS_E_USAGE
- * (reported), else as ms_target_check. */
+ * names of options whose argument is an output file, at most 7, NULL behind the last.  Returns
+ * MS_OK; MS_E_USAGE (reported); as ms_target_check. */
 ms_status ms_cli_check_targets(const ms_invocation *call, const char *const *files);
 /** Whether one of the options `files` (as in ms_cli_check_targets) writes to the standard output,
  * so that no page may follow. */

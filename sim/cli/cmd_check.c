@@ -395,8 +395,8 @@ static ms_status draw(const ms_invocation *call, const findings *found) {
     return status;
 }
 
-/* Mode: validate a workload. The options are checked before anything that takes long.  MS_E_NO: the
- * job does not fit in memory, and --ignore-memory is not given. */
+/* Mode: validate a workload. The options are checked before anything that takes long.  Returns
+ * MS_E_NO if the job does not fit in memory and --ignore-memory is not given. */
 static ms_status run(const ms_invocation *call) {
     findings found = {0};
     ms_status status = ms_cli_check_targets(call, TARGETS);

@@ -60,8 +60,8 @@ static const char *kind_word(int index) {
     return index < BUILT_COUNT ? ms_coll_kind_name(BUILT[index]) : NULL;
 }
 
-/* Read the positional argument KIND into the study.  MS_E_USAGE (reported, with the nearest
- * kind). */
+/* Read the positional argument KIND into the study.  Returns MS_OK; MS_E_USAGE (reported, with the
+ * nearest kind). */
 static ms_status read_kind(const ms_invocation *call, ms_sizes_study *study) {
     const char *name = call->positionals[0];
     const char *names[BUILT_COUNT];
@@ -78,8 +78,8 @@ static ms_status read_kind(const ms_invocation *call, ms_sizes_study *study) {
                          name, ms_nearest_hint(name, names, BUILT_COUNT).text);
 }
 
-/* Read --algorithm, --protocol and --fidelity into the study, whose kind is known.  MS_E_USAGE
- * (reported). */
+/* Read --algorithm, --protocol and --fidelity into the study, whose kind is known.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status read_choice(const ms_invocation *call, ms_sizes_study *study) {
     const char *algorithm = ms_cli_value(call, "algorithm", "auto");
     if (ms_coll_algorithm_read(study->kind, algorithm, &study->algorithm) != MS_OK) {
@@ -101,8 +101,8 @@ static ms_status read_choice(const ms_invocation *call, ms_sizes_study *study) {
     return MS_OK;
 }
 
-/* Read an option that is a size.  *size_out: [B]; `fallback` without the option.  MS_E_USAGE
- * (reported). */
+/* Read an option that is a size.  *size_out: [B]; `fallback` without the option.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status read_size(const ms_invocation *call, const char *name, const char *fallback,
                            double *size_out) {
     const char *reason = "";
@@ -114,7 +114,7 @@ static ms_status read_size(const ms_invocation *call, const char *name, const ch
 }
 
 /* Read --begin, --end and --factor, and set the sizes of the study: a geometric row from begin to
- * end.  MS_E_USAGE (reported), also for more than MS_SIZES_MAX sizes. */
+ * end.  Returns MS_OK; MS_E_USAGE (reported), also for more than MS_SIZES_MAX sizes. */
 static ms_status read_sizes(const ms_invocation *call, ms_sizes_study *study) {
     double begin_B = 0.0;
     double end_B = 0.0;
@@ -135,7 +135,8 @@ static ms_status read_sizes(const ms_invocation *call, ms_sizes_study *study) {
     return MS_OK;
 }
 
-/* Read --ranks, all GPUs of the platform by default; p2p takes 2.  MS_E_USAGE (reported). */
+/* Read --ranks, all GPUs of the platform by default; p2p takes 2.  Returns MS_OK; MS_E_USAGE
+ * (reported). */
 static ms_status read_ranks(const ms_invocation *call, ms_sizes_study *study) {
     long ranks = 0;
     long gpus = ms_platform_gpus(study->platform);
@@ -274,7 +275,8 @@ static ms_status print(const ms_invocation *call, const ms_sizes_study *study,
 }
 
 /* Check that a picture has anything to show. On a platform without latency and with unlimited
- * bandwidth nothing takes time, and bandwidths are infinite.  MS_E_INPUT (reported). */
+ * bandwidth nothing takes time, and bandwidths are infinite.  Returns MS_OK; MS_E_INPUT
+ * (reported). */
 static ms_status check_values(const ms_invocation *call, const ms_sizes_study *study,
                               const ms_sizes_result *result) {
     bool takes_time = false;

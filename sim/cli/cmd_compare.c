@@ -41,7 +41,8 @@ static const ms_option OPTIONS[] = {
 /* ---- tolerances and guards ---- */
 
 /* Read a share: "1%", "0.01" or "0". A number of 1 or more needs a percent sign: '5' may mean 5 or
- * 500 percent, and a guard that lets every change pass would be useless.  MS_E_USAGE (reported). */
+ * 500 percent, and a guard that lets every change pass would be useless. Returns MS_OK; MS_E_USAGE
+ * (reported). */
 static ms_status parse_share(const ms_invocation *call, const char *option, const char *text,
                              double *share_out) {
     const char *reason = NULL;
@@ -57,8 +58,8 @@ static ms_status parse_share(const ms_invocation *call, const char *option, cons
     return MS_OK;
 }
 
-/* Read "KEY=SHARE"; of --tolerance also a share alone, whose key is then "".  MS_E_USAGE
- * (reported); MS_E_NOMEM. */
+/* Read "KEY=SHARE"; of --tolerance also a share alone, whose key is then "".  Returns MS_OK;
+ * MS_E_USAGE; MS_E_NOMEM (both reported). */
 static ms_status parse_keyed(const ms_invocation *call, const char *option, const char *text,
                              ms_tolerance *out) {
     const char *equals = strrchr(text, '=');
@@ -141,8 +142,8 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 /* ---- the outcome ---- */
 
-/* Write the page of --html; nothing without the option. Its title has both paths, as the files may
- * have the same name in two folders. */
+/* Write the page of --html, if the option is given. The page's title has both paths, as the files
+ * may have the same name in two folders. */
 static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
     const ms_cli_page page = {
         .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};
@@ -195,8 +196,8 @@ static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace
     return status;
 }
 
-/* Compare the two sides and show the outcome.  MS_E_NO: a guard is broken, and the change is not
- * accepted. */
+/* Compare the two sides and show the outcome.  Returns MS_E_NO where a guard is broken, and the
+ * change is not accepted. */
 static ms_status run(const ms_invocation *call) {
     ms_compare_rules rules = {.guard_count = 0};
     ms_trace_comparison comparison;

@@ -73,7 +73,7 @@ static void add_page(const ms_shards_report *report, ms_value *root) {
     }
 }
 
-/* Merge the complete shards of a folder.  MS_E_NO: some shards are missing. */
+/* Merge the complete shards of a folder.  Returns MS_E_NO where some shards are missing. */
 static ms_status run(const ms_invocation *call) {
     ms_shards_report report;
     ms_status status = ms_shards_merge(call->positionals[0], call->arena, call->diag, &report);

@@ -44,8 +44,8 @@ static const ms_option OPTIONS[] = {
 /* Options that name an output file. */
 static const char *const TARGETS[] = {"svg", NULL};
 
-/* Find the axis of --groups.  *axis_out: its index; -1 without the option.  MS_E_USAGE
- * (reported). */
+/* Find the axis of --groups.  *axis_out: its index; -1 without the option.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status find_axis(const ms_invocation *call, const ms_mesh *mesh, int *axis_out) {
     const char *name = ms_cli_value(call, "groups", NULL);
     *axis_out = -1;
@@ -94,8 +94,8 @@ static ms_status draw(const ms_invocation *call, const ms_mesh_view *view) {
                : MS_OK;
 }
 
-/* Check that --svg has a platform, and that its file can be written.  MS_E_USAGE (reported), else
- * as ms_target_check. */
+/* Check that --svg has a platform, and that its file can be written.  Returns MS_OK; MS_E_USAGE
+ * (reported), else as ms_target_check. */
 static ms_status check_targets(const ms_invocation *call) {
     if (ms_cli_has(call, "svg") && !ms_cli_has(call, "platform")) {
         return ms_diag_usage(call->diag,

@@ -64,8 +64,8 @@ typedef struct draft {
     long batch;    /* sequences of a step */
 } draft;
 
-/* Append a set to the draft. text: NULL where its allocation failed. MS_E_NOMEM (reported), also
- * for more than SETS_MAX sets. */
+/* Append a set to the draft. text: NULL where its allocation failed. Returns MS_OK; MS_E_NOMEM
+ * (reported), also for more than SETS_MAX sets. */
 static ms_status add_set(draft *workload, const char *text) {
     if (text == NULL || workload->set_count == SETS_MAX) {
         return ms_diag_no_memory(workload->call->diag);
@@ -103,7 +103,7 @@ static ms_status print_choices(const ms_invocation *call) {
 }
 
 /* Check that --model and --platform are given, and that the file of --output can be written; an
- * older file is replaced only with --force. MS_E_USAGE or MS_E_IO (reported). */
+ * older file is replaced only with --force. Returns MS_OK; MS_E_USAGE or MS_E_IO (reported). */
 static ms_status check_options(const ms_invocation *call) {
     const char *missing = !ms_cli_has(call, "model")      ? "model"
                           : !ms_cli_has(call, "platform") ? "platform"
@@ -138,8 +138,8 @@ static const char *find_config(const ms_invocation *call, const char *name) {
     return path != NULL && is_name && ms_file_is_there(path) ? path : NULL;
 }
 
-/* Find the base by its name, and read it into `base` and `root` of the draft.  MS_E_INPUT
- * (reported): no such workload. */
+/* Find the base by its name, and read it into `base` and `root` of the draft.  Returns MS_E_INPUT
+ * (reported) where there is no such workload. */
 static ms_status find_base(draft *workload, const char *name) {
     const ms_invocation *call = workload->call;
     const char *folders[] = {ms_cli_data_folder(call->arena), NULL};
@@ -434,8 +434,8 @@ static ms_status write_draft(draft *workload, const ms_new_mesh *mesh) {
     return status == MS_OK && strcmp(path, "-") != 0 ? print_next(workload, mesh, path) : status;
 }
 
-/* Choose the mesh for the draft, with the shortest estimated step. MS_E_NO (reported): no mesh fits
- * in memory; else as ms_cli_new_mesh. */
+/* Choose the mesh for the draft: the one with the shortest estimated step. Returns MS_E_NO
+ * (reported) if no mesh fits in memory, else as ms_cli_new_mesh. */
 static ms_status choose_mesh(draft *workload, ms_new_mesh *mesh_out) {
     const ms_invocation *call = workload->call;
     const ms_new_job job = {.base = {.workload = workload->base,
@@ -467,7 +467,8 @@ static void add_mark(ms_value *row, const ms_mark *mark) {
     ms_value_add_int(row, "width", mark->width);
 }
 
-/* The text of a scalar, or of a list of scalars as "[a, b]". In `arena`; NULL: no memory. */
+/* The text of a scalar, or of a list of scalars as "[a, b]". The text is in `arena`; NULL: no
+ * memory. */
 static const char *node_text(const ms_node *node, ms_arena *arena) {
     if (node->type == MS_NODE_SCALAR) {
         return node->text;
@@ -535,7 +536,7 @@ static ms_status print_config(const ms_invocation *call) {
 }
 
 /* Check the options beside --json: --model is required, and every other option is refused.
- * MS_E_USAGE (reported). */
+ * Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_json(const ms_invocation *call) {
     for (const ms_option *other = OPTIONS; other->name != NULL; other++) {
         bool is_taken = strcmp(other->name, "json") == 0 || strcmp(other->name, "model") == 0;

@@ -189,7 +189,7 @@ static ms_value *make_tree(const ms_invocation *call, const view *shown, const p
     return root;
 }
 
-/* Read one of the two GPU numbers of --route.  MS_E_USAGE (reported). */
+/* Read one of the two GPU numbers of --route.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_platform *platform,
                           int *gpu_out) {
     char *end = NULL;
@@ -217,7 +217,7 @@ static ms_status find_path(const ms_invocation *call, const ms_platform *platfor
     return MS_OK;
 }
 
-/* Write the file of --simgrid-xml; nothing without the option. */
+/* Write the file of --simgrid-xml; without the option, do nothing. */
 static ms_status write_xml(const ms_invocation *call, const view *shown) {
     ms_buffer text = {0};
     ms_status status = ms_cli_has(call, "simgrid-xml")
@@ -246,8 +246,8 @@ static ms_status export_files(const ms_invocation *call, const view *shown) {
 /* Options that name an output file. */
 static const char *const EXPORTS[] = {"dot", "svg", "simgrid-xml", NULL};
 
-/* Read the placement of ranks from --placement and --ranks.  MS_E_USAGE (reported): --ranks
- * alone. */
+/* Read the placement of ranks from --placement and --ranks.  Returns MS_OK; MS_E_USAGE (reported):
+ * --ranks alone. */
 static ms_status read_placement(const ms_invocation *call, view *shown) {
     long ranks = 0;
     bool has_ranks = ms_cli_has(call, "ranks");

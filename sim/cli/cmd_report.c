@@ -78,8 +78,8 @@ static ms_status read_result_file(const ms_invocation *call, const char *path,
 }
 
 /* Show a file that `validate --json` printed: as a page of HTML with -o, or as tables with
- * --markdown.  MS_E_USAGE (reported): neither or both are given, or the file of -o does not end in
- * ".html". */
+ * --markdown.  Returns MS_OK; MS_E_USAGE (reported): neither or both are given, or the file of -o
+ * does not end in ".html". */
 static ms_status show_results(const ms_invocation *call) {
     const char *path = ms_cli_value(call, "output", NULL);
     const char *source = call->positionals[0];

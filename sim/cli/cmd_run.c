@@ -138,7 +138,7 @@ static ms_status judge_memory(const ms_invocation *call, const ms_result *result
 }
 
 /* Read --trace: which operations the trace holds.  gpus: ranks of the job.  *detail_out: its list
- * of ranks is in the call's arena.  MS_E_USAGE (reported). */
+ * of ranks is in the call's arena.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_detail(const ms_invocation *call, int gpus, ms_trace_detail *detail_out) {
     const char *value = ms_cli_value(call, "trace", "full");
     for (int level = 0; level < MS_TRACE_LEVEL_COUNT; level++) {

@@ -66,8 +66,8 @@ static void add_rank_lists(ms_value *root, const ms_program *program,
     }
 }
 
-/* Add the makespan taken apart: its base (the closed form, or the mean work of a rank where no
- * closed form is known) and what order, unequal stages and latency add. */
+/* Add the parts of the makespan: its base (the closed form, or the mean work of a rank if no closed
+ * form is known), and the time that the order, unequal stages and latency add to it. */
 static void add_gap_tree(ms_value *parent, const ms_schedule_gap *gap) {
     ms_value *tree = ms_value_add(parent, "gap", MS_VALUE_OBJECT);
     ms_value_add_double(tree, gap->has_closed_form ? "closed_form" : "work", gap->base);

@@ -81,7 +81,7 @@ static const ms_option OPTIONS[] = {
 /* ---- the space and the goal ---- */
 
 /* Split the comma list of an option into its words; no words without the option.  *words_out: in
- * the call's arena.  MS_E_USAGE (reported) for an empty word. */
+ * the call's arena.  Returns MS_OK; MS_E_USAGE (reported) for an empty word. */
 static ms_status split(const ms_invocation *call, const char *option, ms_words *words_out) {
     const char *text = ms_cli_value(call, option, "");
     size_t count = 1;
@@ -106,7 +106,7 @@ static ms_status split(const ms_invocation *call, const char *option, ms_words *
 static const char UP_TO[] = "up-to:";
 
 /* Read the comma list of --gpus, or the maximum behind UP_TO.  *gpus_out: zeroed before the call;
- * its list is in the call's arena.  MS_E_USAGE (reported). */
+ * its list is in the call's arena.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     ms_words words;
     ms_status status = split(call, "gpus", &words);
@@ -344,7 +344,7 @@ static void tell_rest(const ms_invocation *call) {
                  store);
 }
 
-/* The status that a search ends with: that of the first simulation that failed; MS_E_NO where
+/* Find the status that a search ends with: that of the first simulation that failed; MS_E_NO where
  * nothing is feasible. A shard that finds nothing feasible ends with MS_OK, since other shards may
  * find something. */
 static ms_status verdict_of(const ms_search_study *study, const ms_search_findings *result) {

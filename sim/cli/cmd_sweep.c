@@ -237,8 +237,8 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     }
 }
 
-/* The status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK, since
- * other shards may have feasible points. */
+/* Find the status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK,
+ * since other shards may have feasible points. */
 static ms_status verdict_of(const sweep_study *state, const shown_sweep *shown) {
     return state->kept.is_shard ? shown->counts->failure
                                 : ms_points_verdict(shown->rows, shown->count, shown->counts);
@@ -277,7 +277,7 @@ static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_poin
     return status == MS_OK ? verdict_of(state, &shown) : status;
 }
 
-/* Refuse --plot with --shard.  MS_E_USAGE (reported). */
+/* Refuse --plot with --shard.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_shard(const ms_invocation *call) {
     if (ms_cli_has(call, "shard") && ms_cli_has(call, "plot")) {
         return ms_diag_usage(call->diag, "options '--shard' and '--plot' do not go together: a "

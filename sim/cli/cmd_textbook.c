@@ -29,8 +29,8 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Read an option with a unit, in SI units.  *out: keeps its default without the option.  MS_E_USAGE
- * (reported). */
+/* Read an option with a unit, in SI units.  *out: keeps its default without the option.  Returns
+ * MS_OK; MS_E_USAGE (reported). */
 static ms_status read_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,
                                double *out) {
     const char *given = ms_cli_value(call, name, NULL);

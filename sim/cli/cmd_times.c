@@ -103,8 +103,8 @@ static void add_page(const ms_times *times, ms_value *root) {
 }
 
 /* Apply --platform and --set to what the file says. --platform replaces the file's platform
- * together with its overrides; --set is applied behind the overrides that are left.  MS_E_USAGE
- * (reported): no platform is named. */
+ * together with its overrides; --set is applied behind the overrides that are left.  Returns
+ * MS_E_USAGE (reported) where no platform is named. */
 static ms_status apply_options(const ms_invocation *call, ms_times *times) {
     const char *name = ms_cli_value(call, "platform", NULL);
     ms_node *sets = NULL;

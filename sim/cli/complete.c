@@ -64,8 +64,8 @@ typedef struct key_level {
     const ms_field *each; /* row of any key that the tables lack; NULL: no other key is allowed */
 } key_level;
 
-/* Add a table of keys to a level; nothing where `fields` is NULL, or for more than TABLES_MAX
- * tables. */
+/* Add a table of keys to a level, unless `fields` is NULL or the level has TABLES_MAX tables
+ * already. */
 static void add_table(key_level *level, const ms_field *fields) {
     if (fields != NULL && level->count < TABLES_MAX) {
         level->tables[level->count++] = fields;
@@ -94,8 +94,8 @@ static bool has_level_below(const ms_field *row) {
     return level.count > 0 || level.each != NULL;
 }
 
-/* The row of a key at a level: of the first table that has it, else `each`.  key: `length`
- * bytes. */
+/* The row of a key at a level: the row of the first table that has the key, else level->each, the
+ * row of any other key (NULL: there is none). key: `length` bytes, not terminated. */
 static const ms_field *find_row(const key_level *level, const char *key, size_t length) {
     for (int i = 0; i < level->count; i++) {
         for (const ms_field *row = level->tables[i]; row->key != NULL; row++) {
@@ -441,6 +441,8 @@ static void complete_line(completion *last, const line_state *state) {
     }
 }
 
+/* A command is completed if no other word precedes the last one; else the words before the last one
+ * are read, as they decide what may follow. */
 ms_status ms_cli_complete(size_t count, const char *const *words, ms_arena *arena, ms_buffer *out) {
     const char *word = count == 0 ? "" : words[count - 1];
     completion last = {.word = word, .typed = word, .arena = arena, .out = out};

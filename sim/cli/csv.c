@@ -58,8 +58,8 @@ static void add_text(const char *text, ms_buffer *out) {
     ms_buffer_puts(out, "\"");
 }
 
-/* Append a value without quotes: a text, a list with "; " between its entries, a number as in JSON;
- * nothing for null. */
+/* Append a value without quotes: a text, a list with "; " between its entries, or a number as in
+ * JSON. For null nothing is appended. */
 static void add_plain(const ms_value *value, ms_buffer *out) {
     if (value->type == MS_VALUE_STRING) {
         ms_buffer_puts(out, value->as.string);
@@ -88,6 +88,8 @@ static void add_row(const ms_vector *cells, size_t from, const ms_vector *column
     ms_buffer_puts(out, "\n");
 }
 
+/* The cells of all rows are collected first, each row followed by an end mark. A column is made for
+ * each cell name, in the order in which the names first occur; then the rows are written. */
 void ms_show_csv(const ms_value *tree, ms_buffer *out) {
     static const csv_cell END = {NULL, NULL};
     ms_vector cells = {.item_B = sizeof(csv_cell)};   /* of all rows */

@@ -100,7 +100,7 @@ static size_t failures_of(const ms_compared_trace *trace, const ms_compare_rules
     return count;
 }
 
-/* Append a title and a line for each difference; nothing where there is none. */
+/* Append a title and a line for each difference, if there is any difference. */
 static void add_list(const char *title, const ms_differences *differences, ms_arena *arena,
                      ms_buffer *out) {
     for (size_t i = 0; i < differences->count; i++) {
@@ -110,8 +110,8 @@ static void add_list(const char *title, const ms_differences *differences, ms_ar
     }
 }
 
-/* Append a sentence about a trace and a line feed; nothing where the sentence is empty.  say:
- * writes the sentence. */
+/* Append a sentence about a trace and a line feed, unless the sentence is empty.  say: writes the
+ * sentence. */
 static void add_note(const ms_compared_trace *trace,
                      void (*say)(const ms_compared_trace *trace, ms_buffer *out), ms_buffer *out) {
     ms_buffer text = {0};

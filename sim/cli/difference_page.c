@@ -3,7 +3,7 @@
 #include "cli/show_difference.h"
 #include "cli/shown_tables.h"
 
-/* Appends a sentence about a trace, or nothing. */
+/* Append a sentence about a trace, or nothing. */
 typedef void (*sentence)(const ms_compared_trace *trace, ms_buffer *out);
 
 /* Add the sentence about a trace to a list, unless the sentence is empty.  name: of the trace, put

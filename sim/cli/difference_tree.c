@@ -92,6 +92,8 @@ static void add_rows(ms_value *rows, const char *name, const ms_differences *dif
     }
 }
 
+/* In a comparison of folders every row has the name of its trace; else there is one trace, and rows
+ * have no name. */
 const ms_value *ms_show_differences_tree(const ms_shown_comparison *shown) {
     const ms_trace_comparison *comparison = shown->comparison;
     ms_value *root = ms_value_new_object(shown->arena);

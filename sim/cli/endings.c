@@ -116,8 +116,8 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
     return MS_E_USAGE;
 }
 
-/* Check the last file name that was given for one option.  MS_E_USAGE (reported). A name without a
- * known ending is accepted. */
+/* Check the last file name that was given for one option.  Returns MS_OK; MS_E_USAGE (reported). A
+ * name without a known ending is accepted. */
 static ms_status check_ending(const ms_invocation *call, const ms_option *option,
                               const ms_given *given) {
     const char *path = given->count == 0 ? "" : given->values[given->count - 1];

@@ -205,7 +205,7 @@ static bool is_in_bits(const ms_value *row) {
 }
 
 /* Make the text of a cell in the tree's arena; "" for an empty cell.  The path "@" is the row's
- * key, or in a list its number from 1. */
+ * key, or in a list the row's number, counted from 1. */
 static const char *cell_of(const shown_row *row, const ms_shown_column *column,
                            const ms_value *tree) {
     ms_buffer text = {0};

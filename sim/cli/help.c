@@ -67,8 +67,8 @@ static void add_option_words(const ms_option *option, ms_buffer *out) {
     }
 }
 
-/* Append the numbers of the modes that take an option, such as " [1,3]"; nothing where all modes
- * do. */
+/* Append the numbers of the modes that take an option, such as " [1,3]", unless all modes take
+ * it. */
 static void add_modes(ms_buffer *out, const ms_command *command, const ms_option *option) {
     const char *before = " [";
     for (unsigned i = 0; option->modes != 0 && command->modes[i].usage != NULL; i++) {
@@ -316,6 +316,7 @@ static void add_example(const ms_command *command, ms_buffer *out) {
     ms_buffer_release_part(&lines, out);
 }
 
+/* The page has the sections of man-pages(7), in their order, as roff text. */
 void ms_cli_man_command(const ms_command *command, ms_buffer *out) {
     begin_page(command, out);
     add_synopsis(command, out);

@@ -21,8 +21,8 @@ void ms_cli_man_program(ms_buffer *out);
 void ms_cli_man_command(const ms_command *command, ms_buffer *out);
 
 /* Run `meshsim help WORDS...`: print a help page, with --man a manual page, with --complete the
- * words that complete a command line.  words: [count] behind "help".  MS_E_USAGE (reported), else
- * as ms_cli_print_page. */
+ * words that complete a command line.  words: [count] behind "help".  Returns MS_OK; MS_E_USAGE
+ * (reported), else as ms_cli_print_page. */
 ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *const *words);
 
 /* Print the help page of a command.  command: NULL: the page of the program.  is_man: print the

@@ -57,6 +57,7 @@ static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *tex
     return count;
 }
 
+/* The page keeps the texts of its input files, so the files are read before the page is written. */
 ms_status ms_cli_write_results_page(const ms_invocation *call, const char *option,
                                     ms_page_results *results, const ms_words *files) {
     ms_buffer html = {0};

@@ -15,8 +15,7 @@
 /* Contents of the page beside the tree of --json. */
 typedef struct ms_cli_page {
     const char *title;
-    ms_words
-        files; /* input files, which the page keeps; a file that is listed twice is kept once */
+    ms_words files; /* input files that the page keeps; a file that is listed twice is kept once */
 } ms_cli_page;
 
 /* Write the page of --html; nothing without the option.  tree: the tree that --json prints; NULL

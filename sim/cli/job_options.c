@@ -161,7 +161,7 @@ bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settin
 }
 
 /* Read --fold, --no-fold and --no-fast-forward: which ranks and microbatches are simulated.
- * Commands have --no-fold, and may have the others.  MS_E_USAGE (reported). */
+ * Commands have --no-fold, and may have the others.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     static const char *const FOLDS[] = {"exact", "bounded", "off", NULL};
     int fold = 0;
@@ -175,7 +175,7 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     return status;
 }
 
-/* Read --solver: what computes how flows share links.  MS_E_USAGE (reported). */
+/* Read --solver: what computes how flows share links.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
     static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
     int solver = 0;
@@ -297,6 +297,7 @@ static int count_ranks(const ms_rank_placement_choice *choice, const ms_platform
     return nodes * platform->gpus_per_node;
 }
 
+/* The option has the same keys as `placement` of a workload, and is read in the same way. */
 ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *platform, int ranks,
                                 ms_rank_placement *placement_out) {
     const char *text = ms_cli_value(call, "placement", NULL);

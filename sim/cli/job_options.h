@@ -58,7 +58,8 @@ const char *ms_cli_fidelity_word(int index);
 
 /* Make the request for a workload from the options: --platform, --set and --fidelity, which the
  * command has to have, and --overlap, --sends and --granularity where it has them.  workload: path
- * or name.  *request_out: in the call's arena.  MS_E_USAGE, MS_E_NOMEM (reported). */
+ * or name.  *request_out: in the call's arena.  Returns MS_OK; MS_E_USAGE, MS_E_NOMEM
+ * (reported). */
 ms_status ms_cli_job_request(const ms_invocation *call, const char *workload,
                              ms_job_request *request_out);
 

@@ -37,7 +37,7 @@ typedef struct plan {
 /* ---- words ---- */
 
 /* Check that a word has no control character: lines of a plan end at line feeds, also in quotes and
- * in comments.  MS_E_USAGE (reported). */
+ * in comments.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_word(const plan *draft, const char *word) {
     for (const char *c = word; *c != '\0'; c++) {
         if (iscntrl((unsigned char)*c)) {
@@ -128,7 +128,7 @@ static ms_status make_command(plan *draft) {
 /* ---- the files of Makeflow and Slurm ---- */
 
 /* Check that Makeflow can name files in the folder of the shards. It reads file names back from its
- * log, where blanks separate them.  MS_E_USAGE (reported). */
+ * log, where blanks separate them.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_makeflow_folder(const plan *draft) {
     for (const char *c = draft->folder; *c != '\0'; c++) {
         bool is_ascii = (unsigned char)*c < 0x80;
@@ -171,7 +171,7 @@ static void write_makeflow(plan *draft) {
 }
 
 /* Check that the folder of the shards has no backslash in its name, which would make Slurm keep
- * '%a' in the name of an error file unchanged.  MS_E_USAGE (reported). */
+ * '%a' in the name of an error file unchanged.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_slurm_folder(const plan *draft) {
     if (strchr(draft->folder, '\\') == NULL) {
         return MS_OK;
@@ -221,7 +221,7 @@ static void write_slurm(plan *draft) {
 
 /* ---- the plan ---- */
 
-/* Read --plan, "makeflow=FILE" or "slurm=FILE".  MS_E_USAGE (reported). */
+/* Read --plan, "makeflow=FILE" or "slurm=FILE".  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_engine(plan *draft) {
     static const char MAKEFLOW[] = "makeflow=";
     static const char SLURM[] = "slurm=";
@@ -238,7 +238,7 @@ static ms_status read_engine(plan *draft) {
 }
 
 /* Refuse options beside --plan that ask for results, which a plan does not have, or that a plan
- * sets for each shard; require --store.  MS_E_USAGE (reported). */
+ * sets for each shard; require --store.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_options(const plan *draft) {
     static const char *const OTHERS[] = {"shard",   "fresh",  "json",   "csv",      "plot", "html",
                                          "explain", "whatif", "output", "markdown", NULL};
@@ -256,8 +256,8 @@ static ms_status check_options(const plan *draft) {
 }
 
 /* Find the current folder, the file of this program and the folder of the shards, all of which
- * every machine must see, and check that the engine can name them.  MS_E_IO, MS_E_NOMEM, MS_E_USAGE
- * (reported). */
+ * every machine must see, and check that the engine can name them.  Returns MS_OK; MS_E_IO,
+ * MS_E_NOMEM, MS_E_USAGE (reported). */
 static ms_status find_paths(plan *draft) {
     ms_arena *arena = draft->call->arena;
     char path[PATH_MAX];
@@ -282,7 +282,7 @@ static ms_status find_paths(plan *draft) {
 }
 
 /* Make the folder of the shards: Slurm opens a task's error file in it before the shard could make
- * it.  MS_E_IO (reported). */
+ * it.  Returns MS_OK; MS_E_IO (reported). */
 static ms_status make_folder(const plan *draft) {
     struct stat found;
     bool is_there = mkdir(draft->folder, 0777) == 0 || errno == EEXIST;

@@ -61,7 +61,7 @@ char *ms_cli_cut_pair(const ms_invocation *call, const char *option, char *item,
 }
 
 /* Read "AXIS=SIZE", and append the axis to a list.  item: is cut in place; the list borrows it.
- * MS_E_USAGE (reported), also for an axis that is in the list already. */
+ * Returns MS_OK; MS_E_USAGE (reported), also for an axis that is in the list already. */
 static ms_status read_axis(const ms_invocation *call, const char *option, char *item,
                            axis_sizes *list) {
     const char *value = ms_cli_cut_pair(call, option, item, "AXIS=SIZE");
@@ -115,7 +115,7 @@ static ms_status read_order(const ms_invocation *call, ms_words *order) {
 
 /* Sort the axes of --shape as --order lists them, the outermost first. An axis that only one of the
  * two options names is refused; axes of the default order that --shape lacks are left out.  *out:
- * empty before the call.  MS_E_USAGE (reported). */
+ * empty before the call.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, const ms_words *order,
                          axis_sizes *out) {
     bool is_default = !ms_cli_has(call, "order");
@@ -141,8 +141,8 @@ static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, con
     return MS_OK;
 }
 
-/* Read the mesh from --shape and --order.  MS_E_USAGE (reported), as every fault is one of these
- * options. */
+/* Read the mesh from --shape and --order.  Returns MS_OK; MS_E_USAGE (reported), as every fault is
+ * one of these options. */
 static ms_status read_given(const ms_invocation *call, ms_mesh *mesh_out) {
     if (!ms_cli_has(call, "shape")) {
         return ms_diag_usage(call->diag, "--shape is required, such as --shape dp=2,pp=2,tp=2");
@@ -261,8 +261,8 @@ static const struct {
     {"sub", select_part},     {"flatten", flatten},
 };
 
-/* Put each rank on the GPU that --placement gives it.  MS_E_USAGE (reported) without a platform, or
- * beside --devices. */
+/* Put each rank on the GPU that --placement gives it.  Returns MS_OK; MS_E_USAGE (reported) without
+ * a platform, or beside --devices. */
 static ms_status place(const ms_invocation *call, const ms_platform *platform, ms_mesh *mesh,
                        ms_rank_placement *placement_out) {
     if (platform == NULL || ms_cli_has(call, "devices")) {
@@ -277,6 +277,8 @@ static ms_status place(const ms_invocation *call, const ms_platform *platform, m
     return status;
 }
 
+/* The mesh is made of --auto or --shape. A placement and the options in STEPS then change it, in
+ * the order of the table. */
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
                            ms_mesh *mesh_out, ms_rank_placement *placement_out) {
     ms_mesh mesh = {.ranks = 0};

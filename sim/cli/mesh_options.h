@@ -17,8 +17,7 @@ ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platfor
 /* A tensor, its present sharding spec, and the spec that --redistribute brings it to. */
 typedef struct ms_tensor_study {
     bool is_given; /* --tensor was given; else the rest is unset */
-    bool
-        is_moved; /* --redistribute was given; else `target`, `target_local` and `plan` are unset */
+    bool is_moved; /* --redistribute was given; else target, target_local and plan are unset */
     ms_tensor tensor;
     ms_spec spec, target;                           /* present spec, and that of --redistribute */
     int64_t local[MS_TENSOR_DIMENSIONS_MAX];        /* [dimensions] part of a rank under `spec` */

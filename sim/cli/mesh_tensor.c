@@ -12,7 +12,7 @@
 /* Largest size of a dimension, so that its bytes are exact in a double. */
 #define DIMENSION_MAX 1000000000000LL
 
-/* Read the size of one dimension of --tensor.  MS_E_USAGE (reported). */
+/* Read the size of one dimension of --tensor.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_dimension(const ms_invocation *call, const char *text, int64_t *out) {
     char *end = NULL;
     long long size = strtoll(text, &end, 10);
@@ -26,7 +26,8 @@ static ms_status read_dimension(const ms_invocation *call, const char *text, int
     return MS_OK;
 }
 
-/* Read the shape of --tensor and the bytes of --element-size.  MS_E_USAGE (reported). */
+/* Read the shape of --tensor and the bytes of --element-size.  Returns MS_OK; MS_E_USAGE
+ * (reported). */
 static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
     ms_words sizes = {.count = 0};
     const char *element = ms_cli_value(call, "element-size", "2 B");
@@ -46,7 +47,7 @@ static ms_status read_tensor(const ms_invocation *call, ms_tensor *out) {
 }
 
 /* Read a placement: "replicate", "partial", or "shard" with the dimension, such as "shard1".
- * option: for the message.  MS_E_USAGE (reported). */
+ * option: for the message.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_placement(const ms_invocation *call, const char *option, const char *text,
                                 ms_tensor_placement *out) {
     char *end = NULL;
@@ -68,7 +69,7 @@ static ms_status read_placement(const ms_invocation *call, const char *option, c
 }
 
 /* Read a spec, "AXIS=PLACEMENT,..."; axes that are not named replicate.  option: --spec or
- * --redistribute.  MS_E_USAGE (reported). */
+ * --redistribute.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_spec(const ms_invocation *call, const char *option, const ms_mesh *mesh,
                            ms_spec *spec_out) {
     ms_words items = {.count = 0};
@@ -107,6 +108,8 @@ static ms_status move_tensor(const ms_invocation *call, const ms_mesh *mesh,
     return status;
 }
 
+/* Options that are about a tensor are refused without --tensor. Each part is read only if the parts
+ * before it were sound. */
 ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
                              ms_tensor_study *study_out) {
     static const char *const NEED_TENSOR[] = {"spec", "redistribute", "element-size"};

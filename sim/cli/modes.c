@@ -64,7 +64,7 @@ static ms_status report_argument(const ms_invocation *call, const ms_mode *mode)
 }
 
 /* Find the chosen mode that suits the command line's argument best; of two that suit equally, the
- * first.  MS_E_USAGE (reported): no mode does. */
+ * first.  Returns MS_OK; MS_E_USAGE (reported): no mode does. */
 static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) {
     const ms_mode *best = NULL;
     const ms_mode *nearest = call->command->modes;

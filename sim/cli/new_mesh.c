@@ -156,6 +156,8 @@ static ms_status consider_all(mesh_choice *choice, int zero) {
     return ms_mesh_walk_all(&walk, consider_mesh, &visit);
 }
 
+/* All meshes are estimated, first with ZeRO 1 and, if no mesh fits in memory, with ZeRO 3. If no
+ * mesh makes a job, the cause is found with the plainest mesh. */
 ms_status ms_cli_new_mesh(const ms_invocation *call, const ms_new_job *job, ms_new_mesh *mesh_out) {
     mesh_choice choice = {.call = call, .job = job};
     ms_diag_init_mute(&choice.mute);

@@ -93,8 +93,8 @@ static ms_status report_unknown(const ms_invocation *call, const char *word) {
 }
 
 /* Store an option with its arguments, which follow in the next words.  attached: the first argument
- * where it stands in the option's own word, behind '=' or the letter; NULL: none does.  MS_E_USAGE
- * (reported): given twice, or too few arguments. */
+ * where it stands in the option's own word, behind '=' or the letter; NULL: none does.  Returns
+ * MS_E_USAGE (reported) where the option is given twice or has too few arguments. */
 static ms_status read_option(parser *cursor, const ms_option *option, const char *attached) {
     ms_invocation *call = cursor->call;
     size_t count = ms_cli_argument_count(option);
@@ -160,7 +160,8 @@ static ms_status read_letters(parser *cursor, const char *word) {
     return MS_OK;
 }
 
-/* Store a positional argument.  MS_E_USAGE (reported): the command takes no further one. */
+/* Store a positional argument.  Returns MS_OK; MS_E_USAGE (reported): the command takes no further
+ * one. */
 static ms_status read_positional(ms_invocation *call, const char *word) {
     if (call->positional_count == call->command->positionals[1]) {
         return ms_diag_usage(call->diag, "superfluous argument '%s'", word);
@@ -216,6 +217,7 @@ static ms_status check_forms(const ms_invocation *call) {
     return has_both ? ms_cli_check_stdout(call, FORMS) : MS_OK;
 }
 
+/* --help comes before all checks, so that it is answered on a faulty command line, too. */
 ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
                        bool *wants_help_out) {
     parser cursor = {.call = call, .words = words, .count = count};
@@ -276,6 +278,7 @@ static bool wants_stdout(const ms_invocation *call, size_t option) {
     return given->count > 0 && (is_flag || strcmp(given->values[given->count - 1], "-") == 0);
 }
 
+/* The first option that wants the standard output is remembered, and a second one is refused. */
 ms_status ms_cli_check_stdout(const ms_invocation *call, const char *const *options) {
     const ms_option *first = NULL;
     for (size_t i = 0; options[i] != NULL; i++) {

@@ -21,7 +21,7 @@ ms_status ms_cli_finish_stdout(const ms_invocation *call) {
 }
 
 /* Refuse to write a result after a failed system call, as something may be missing in the result.
- * MS_E_NOMEM or MS_E_IO (reported). */
+ * Returns MS_OK; MS_E_NOMEM or MS_E_IO (reported). */
 static ms_status check_failures(const ms_invocation *call) {
     ms_status status = ms_failure_since(0, MS_OK);
     if (status != MS_OK) {
@@ -30,7 +30,7 @@ static ms_status check_failures(const ms_invocation *call) {
     return status;
 }
 
-/* Write a text to the standard output.  MS_E_IO (reported). */
+/* Write a text to the standard output.  Returns MS_OK; MS_E_IO (reported). */
 static ms_status print_now(const ms_invocation *call, const char *text, size_t length) {
     errno = 0;
     fwrite(text, 1, length, stdout);

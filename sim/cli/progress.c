@@ -20,7 +20,7 @@ enum { COLUMNS_MAX = 79, LINE_B = 160 };
 static const double QUIET_S = 2.0;
 static const double REDRAW_S = 0.2;
 
-/* Moves the cursor to the start of the line and clears the line. */
+/* Move the cursor to the start of the line and clear the line. */
 static const char WIPE[] = "\r\x1b[K";
 
 /* ---- the line ---- */
@@ -144,8 +144,8 @@ static void write_message(void *context, const char *text) {
     pthread_mutex_unlock(&progress->lock);
 }
 
-/* Start the drawing thread, with all signals blocked in it, so that the main thread handles
- * them. */
+/* Start the drawing thread, with all signals blocked in it, so that the main thread handles them.
+ * Returns whether there is a thread. */
 static bool start_thread(ms_cli_progress *progress) {
     sigset_t all;
     sigset_t before;
@@ -156,6 +156,8 @@ static bool start_thread(ms_cli_progress *progress) {
     return has_thread;
 }
 
+/* Without a terminal no line is drawn, and `progress` stays without a thread. With one, messages go
+ * through write_message, which wipes the line first. */
 void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call) {
     pthread_condattr_t clock;
     *progress = (ms_cli_progress){.diag = call->diag, .before = *call->diag};
@@ -179,6 +181,8 @@ void ms_cli_progress_start(ms_cli_progress *progress, const ms_invocation *call)
     }
 }
 
+/* The line is wiped before the thread ends, and messages are written as before
+ * ms_cli_progress_start. */
 void ms_cli_progress_stop(ms_cli_progress *progress) {
     if (!progress->has_thread) {
         return;

@@ -309,7 +309,7 @@ static void write_notes(const char *title, const ms_value *list, ms_buffer *out)
     }
 }
 
-/* Write a text as it is; nothing where `text` is NULL or no text. */
+/* Write a text as it is, unless `text` is NULL or no text. */
 static void write_lines(const ms_value *text, ms_buffer *out) {
     if (text != NULL && text->type == MS_VALUE_STRING) {
         ms_buffer_puts(out, text->as.string);

@@ -29,6 +29,8 @@ static ms_status print_completion(const ms_invocation *call, size_t count,
     return ms_cli_print_page(call, &page);
 }
 
+/* The first word may be --complete (for shells) or --man; the word behind it, if there is one,
+ * names a command. */
 ms_status ms_cli_run_help(const ms_invocation *call, size_t count, const char *const *words) {
     if (count > 0 && strcmp(words[0], "--complete") == 0) {
         return print_completion(call, count - 1, words + 1);

@@ -14,8 +14,8 @@ static void count_progress(void *context, size_t done, size_t count) {
     ms_progress_done((int64_t)done);
 }
 
-/* Simulate the what-ifs of a job, --jobs at once; gains are not set yet.  request: by which the job
- * was read. */
+/* Simulate the what-ifs of a job, --jobs of them at the same time. The gains of the rows are set
+ * later (ms_whatif_rank). request: the request that the job was read by. */
 static ms_status simulate(const ms_invocation *call, const ms_job_request *request,
                           const ms_job *job, ms_cli_whatif *whatif) {
     ms_whatif_study study = {.job = job, .request = request, .progress = count_progress};
@@ -44,6 +44,8 @@ ms_status ms_cli_simulate_whatifs(const ms_invocation *call, const ms_job_reques
     return simulate(call, request, job, whatif_out);
 }
 
+/* The job is loaded again with the settings of the candidate, because what-ifs are changes of a
+ * whole job. */
 ms_status ms_cli_simulate_whatifs_of(const ms_invocation *call, const ms_job_request *request,
                                      const ms_words *settings, double step_time_s,
                                      ms_cli_whatif *whatif_out) {

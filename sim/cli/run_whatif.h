@@ -15,8 +15,8 @@ typedef struct ms_cli_whatif {
 /* Simulate the what-ifs of a job whose own step is not simulated yet; nothing without --whatif. It
  * has to come before any simulation in this process. The command has --whatif and --jobs.  request:
  * by which the job was read.  *whatif_out: rows in the call's arena, in the order of
- * ms_whatif_list, without gains.  MS_E_USAGE (reported) where other options exclude --whatif; else
- * as ms_whatif_run. */
+ * ms_whatif_list, without gains.  Returns MS_OK; MS_E_USAGE (reported) where other options exclude
+ * --whatif; else as ms_whatif_run. */
 ms_status ms_cli_simulate_whatifs(const ms_invocation *call, const ms_job_request *request,
                                   const ms_job *job, ms_cli_whatif *whatif_out);
 

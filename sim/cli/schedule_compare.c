@@ -35,8 +35,8 @@ typedef struct shown_simulated {
 } shown_simulated;
 
 /* Find the column of --sort.  fallback: name of the default column.  kind: words for the message
- * about the known columns, such as " with --workload".  MS_E_USAGE (reported, with the known
- * columns). */
+ * about the known columns, such as " with --workload".  Returns MS_OK; MS_E_USAGE (reported, with
+ * the known columns). */
 static ms_status sort_column(const ms_invocation *call, const ms_table_column *columns,
                              const char *fallback, const char *kind,
                              const ms_table_column **column_out) {
@@ -145,7 +145,7 @@ static ms_status read_choices(const ms_invocation *call, const ms_schedule_choic
 /* ---- on paper ---- */
 
 /* Read P and M from the command line. A size that is not given there is that of the first csv:FILE
- * among the schedules.  MS_E_USAGE (reported) where a size is still missing. */
+ * among the schedules.  Returns MS_OK; MS_E_USAGE (reported) where a size is still missing. */
 static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
     ms_schedule_spec *sizes = &study->sizes;
     ms_status status = ms_cli_schedule_sizes(call, sizes);
@@ -202,6 +202,7 @@ static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows,
     return is_wanted ? ms_cli_schedule_gantt(call, drawn, kept, path) : MS_OK;
 }
 
+/* Returns MS_E_NO if no schedule is left in the table. */
 ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     ms_paper_study study = {.count = 0};
     ms_schedule_costs costs = {0};

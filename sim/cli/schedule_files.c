@@ -7,8 +7,8 @@
 #include "estimate/estimate.h"
 
 /* Check that the sizes given on the command line (0: not given) are those found in the file.
- * MS_E_USAGE (reported). Where the file has a multiple of the given microbatches, they may be
- * slices of sequences: the message then names --splits. */
+ * Returns MS_OK; MS_E_USAGE (reported). Where the file has a multiple of the given microbatches,
+ * they may be slices of sequences: the message then names --splits. */
 static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *given,
                              const ms_schedule_spec *found) {
     const struct {
@@ -32,6 +32,8 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
     return MS_OK;
 }
 
+/* The argument is the name of a kind, or csv:FILE. Sizes from options must agree with those of a
+ * file. */
 ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out) {
     ms_schedule_spec sizes;
     ms_schedule_choice choice;
@@ -70,6 +72,8 @@ static ms_status read_costs_of_workload(const ms_invocation *call, const ms_job 
     return status;
 }
 
+/* The workload's job is laid out with the schedule in the place of its own, and the stages' times
+ * are those of this job. */
 ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedule_choice *choice,
                                       ms_job *job_out, ms_schedule_costs *costs_out) {
     ms_job_request request;
@@ -90,8 +94,8 @@ ms_status ms_cli_schedule_of_workload(const ms_invocation *call, const ms_schedu
 }
 
 /* Read --csv-form, --csv-dialect and --merge-bw: which cells a CSV file has.  *is_legacy_out: it
- * has the letters of 2024, B for the input gradient and BW for the whole backward pass.  MS_E_USAGE
- * (reported). */
+ * has the letters of 2024, B for the input gradient and BW for the whole backward pass.  Returns
+ * MS_OK; MS_E_USAGE (reported). */
 static ms_status read_form(const ms_invocation *call, ms_csv_form *form_out, bool *is_legacy_out) {
     static const char *const NAMES[] = {"compute", "sends", "comms", NULL};
     static const char *const DIALECTS[] = {"current", "legacy", NULL};
@@ -128,8 +132,8 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     return ms_cli_write_file(call, path, &text);
 }
 
-/* Write Gantt pictures as SVG to a file.  gantts: [count].  MS_E_USAGE (reported): a schedule takes
- * no time; else as ms_cli_write_file. */
+/* Write Gantt pictures as SVG to a file.  gantts: [count].  Returns MS_OK; MS_E_USAGE (reported): a
+ * schedule takes no time; else as ms_cli_write_file. */
 static ms_status draw(const ms_invocation *call, const ms_gantt *gantts, size_t count,
                       const char *path) {
     ms_buffer svg = {0};

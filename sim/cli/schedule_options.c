@@ -91,7 +91,8 @@ static bool read_cost(const char *text, double *out) {
 }
 
 /* Read the list of costs of an option; a single number holds for all stages or boundaries.
- * *costs_out: [option->count] in the arena of the call.  MS_E_USAGE (reported); MS_E_NOMEM. */
+ * *costs_out: [option->count] in the arena of the call.  Returns MS_OK; MS_E_USAGE (reported);
+ * MS_E_NOMEM. */
 static ms_status read_costs(const ms_invocation *call, const cost_option *option,
                             const double **costs_out) {
     const char *text = ms_cli_value(call, option->name, option->fallback);

@@ -17,41 +17,42 @@ typedef struct ms_cli_schedule {
 } ms_cli_schedule;
 
 /** Read the sizes of the command line (P, V, M, group, slices) and --reorder.  *spec_out: a size
- * that is not given is 0, and no kind is set.  MS_E_USAGE (reported). */
+ * that is not given is 0, and no kind is set.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out);
-/** Check that --ranks and --microbatches were given.  MS_E_USAGE (reported). */
+/** Check that --ranks and --microbatches were given.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_need_sizes(const ms_invocation *call);
 /** Find the schedule that a name stands for: a kind, or "csv:FILE".  *choice_out: borrows `name`.
- * MS_E_USAGE (reported, with the nearest kind). */
+ * Returns MS_OK; MS_E_USAGE (reported, with the nearest kind). */
 ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
                                  ms_schedule_choice *choice_out);
 /** Build or read the schedule that the first positional argument names, with the sizes of the
- * command line.  *schedule_out: in the arena of the call.  MS_E_USAGE for options, MS_E_INPUT for a
- * file, MS_E_IO, MS_E_NOMEM, all reported. */
+ * command line.  *schedule_out: in the arena of the call.  Returns MS_OK; MS_E_USAGE for options,
+ * MS_E_INPUT for a file, MS_E_IO, MS_E_NOMEM, all reported. */
 ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out);
 /** Write the schedule to the file of --csv, in the form of --csv-form, --csv-dialect and
  * --merge-bw; does nothing without --csv. A schedule from a file keeps its form where no form is
- * asked for. MS_E_USAGE, MS_E_INPUT (its lists deadlock), MS_E_IO, MS_E_NOMEM, all reported. */
+ * asked for.  Returns MS_OK; MS_E_USAGE, MS_E_INPUT (its lists deadlock), MS_E_IO, MS_E_NOMEM, all
+ * reported. */
 ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule *schedule);
 /** Read --memory-cap as a number of microbatches in flight per rank, > 0.  *cap_out: 0 without the
- * option.  MS_E_USAGE (reported), also for a size in bytes. */
+ * option.  Returns MS_OK; MS_E_USAGE (reported), also for a size in bytes. */
 ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out);
 /** Read the costs of a program: times per stage, latencies per boundary, and how pairs and sends
  * run. stages: virtual stages of the whole model.  *costs_out: its lists are [stages], and p2p
- * [stages - 1], in the arena of the call.  MS_E_USAGE, MS_E_INPUT (a --costs file), MS_E_IO,
- * MS_E_NOMEM, all reported. */
+ * [stages - 1], in the arena of the call.  Returns MS_OK; MS_E_USAGE, MS_E_INPUT (a --costs file),
+ * MS_E_IO, MS_E_NOMEM, all reported. */
 ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
                                 ms_schedule_costs *costs_out);
 
 /** Write the Gantt pictures of evaluated schedules, stacked in the order of `drawn`, as SVG, PNG or
- * PDF by the ending of `path` ("-": SVG to the standard output).  drawn: [count].  MS_E_IO;
- * MS_E_NOMEM; MS_E_USAGE when a schedule takes no time or there are more than can be stacked;
- * MS_E_NO when `count` is 0; all reported. */
+ * PDF by the ending of `path` ("-": SVG to the standard output).  drawn: [count].  Returns MS_OK;
+ * MS_E_IO; MS_E_NOMEM; MS_E_USAGE when a schedule takes no time or there are more than can be
+ * stacked; MS_E_NO when `count` is 0; all reported. */
 ms_status ms_cli_schedule_gantt(const ms_invocation *call, const ms_drawn_schedule *drawn,
                                 size_t count, const char *path);
 
-/** `schedule --compare`: evaluate the schedules, sort their table and print it.  MS_E_NO when no
- * row is left in the table; all faults reported. */
+/** `schedule --compare`: evaluate the schedules, sort their table and print it.  Returns MS_E_NO
+ * when no row is left in the table; all faults reported. */
 ms_status ms_cli_schedule_compare(const ms_invocation *call);
 
 /** `schedule KIND --workload`: build a schedule with the sizes of the workload.  *job_out: the

@@ -5,8 +5,8 @@
 
 #include "cli/schedule_options.h"
 
-/* Refuse more than two virtual stages per rank, which the search cannot order.  MS_E_USAGE
- * (reported). */
+/* Refuse more than two virtual stages per rank, which the search cannot order.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec *sizes) {
     if (sizes->chunks > 2) {
         return ms_diag_usage(call->diag, "search finds schedules of one stage per rank or of two "
@@ -16,8 +16,8 @@ static ms_status check_chunks(const ms_invocation *call, const ms_schedule_spec 
 }
 
 /* Read --memory-cap, in microbatches in flight per rank, as the number of microbatches that all V =
- * `chunks` stages of a rank hold together. A fraction is rounded down.  *cap_out: 0: no cap, also
- * for one beyond INT_MAX.  MS_E_USAGE (reported). */
+ * `chunks` stages of a rank hold together. A fraction is rounded down.  *cap_out: 0: no cap, or a
+ * cap beyond INT_MAX.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status read_cap(const ms_invocation *call, int chunks, int *cap_out) {
     double cap = 0;
     ms_status status = ms_cli_schedule_cap(call, &cap);
@@ -59,6 +59,7 @@ static ms_status read_spec(const ms_invocation *call, ms_job *job, ms_search_spe
     return status;
 }
 
+/* The result is in the arena, because the schedule refers to it. */
 ms_status ms_cli_schedule_search(const ms_invocation *call, ms_cli_schedule *schedule_out,
                                  ms_schedule_costs *costs_out) {
     ms_search_spec spec;

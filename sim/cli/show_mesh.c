@@ -58,6 +58,7 @@ static int nodes_of_unit(const ms_platform *platform) {
     return 0;
 }
 
+/* A plain mesh has rank i on GPU i, so its lists are null. */
 void ms_show_mesh_devices(const ms_mesh *mesh, const ms_platform *platform, ms_value *root) {
     static const char *const LISTS[] = {"devices", "rank_numbers"};
     for (int i = 0; i < 2; i++) {

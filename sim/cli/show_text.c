@@ -38,6 +38,8 @@ size_t ms_show_fitting(const char *text, size_t columns, char between) {
     return fitting > 0 ? fitting : bytes_of(text, columns);
 }
 
+/* A text with line feeds is a command: it may only be broken at them, with a backslash at the end
+ * of a line. Other texts are broken at blanks. */
 void ms_show_wrapped_at(size_t used, size_t indent, const char *text, ms_buffer *out) {
     bool is_command = strchr(text, '\n') != NULL;
     char between = is_command ? '\n' : ' ';

@@ -16,8 +16,8 @@ const char *ms_cli_program(ms_arena *arena) {
     return ms_arena_printf(arena, "%s+%s", MESHSIM_VERSION, MS_CLI_RESULT_DIGEST);
 }
 
-/* Check --fresh, --resume, --shard, --shards and --store against each other.  MS_E_USAGE
- * (reported). */
+/* Check --fresh, --resume, --shard, --shards and --store against each other.  Returns MS_OK;
+ * MS_E_USAGE (reported). */
 static ms_status check_options(const ms_invocation *call) {
     static const char *const NEED_STORE[] = {"fresh", "resume", "shard"};
     if (ms_cli_has(call, "fresh") && ms_cli_has(call, "resume")) {
@@ -75,7 +75,7 @@ ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, boo
 
 /* ---- simulations at once ---- */
 
-/* Moves the cursor to the start of the line and clears the line. */
+/* Move the cursor to the start of the line and clear the line. */
 #define WIPE "\r\x1b[K"
 
 /* Largest default of --jobs, and its largest value. */

@@ -33,7 +33,7 @@
 extern const char MS_CLI_RESULT_DIGEST[];
 
 /* Version of the program for the keys of stored results: two builds have the same text only if
- * their results are the same.  In `arena`; NULL when memory runs out. */
+ * their results are the same.  Returns a pointer into `arena`; NULL when memory runs out. */
 const char *ms_cli_program(ms_arena *arena);
 
 /* The store of a study's results. */
@@ -45,8 +45,8 @@ typedef struct ms_cli_store {
 } ms_cli_store;
 
 /* Open the store that --store and --shard name; --fresh and --resume are read, too.  *store_out: to
- * be passed to ms_cli_close_store, also after a failure; without --store it holds no store.
- * MS_E_USAGE (reported), else as ms_store_open or ms_shard_open. */
+ * be passed to ms_cli_close_store, also after a failure; without --store it holds no store. Returns
+ * MS_OK; MS_E_USAGE (reported), else as ms_store_open or ms_shard_open. */
 ms_status ms_cli_open_store(const ms_invocation *call, ms_cli_store *store_out);
 
 /* Close a store; without an open store nothing is done.  is_complete: all points of the study, or
@@ -54,8 +54,8 @@ ms_status ms_cli_open_store(const ms_invocation *call, ms_cli_store *store_out);
  * Returns as ms_shard_close. */
 ms_status ms_cli_close_store(const ms_invocation *call, ms_cli_store *store, bool is_complete);
 
-/* Write the plan of --plan and --shards, a file for Makeflow or Slurm.  MS_E_USAGE (reported) for
- * options or words that a plan cannot hold; MS_E_IO; MS_E_NOMEM. */
+/* Write the plan of --plan and --shards, a file for Makeflow or Slurm.  Returns MS_OK; MS_E_USAGE
+ * (reported) for options or words that a plan cannot hold; MS_E_IO; MS_E_NOMEM. */
 ms_status ms_cli_write_plan(const ms_invocation *call);
 
 /* ---- simulations at once ---- */
@@ -64,7 +64,7 @@ ms_status ms_cli_write_plan(const ms_invocation *call);
 #define MS_OPTION_JOBS(text) "jobs", "J", .fallback = "processors, at most 4", .help = (text)
 
 /* Read --jobs, which the command has: simulations at once. The default is the number of processors,
- * at most 4.  MS_E_USAGE (reported). */
+ * at most 4.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out);
 
 /* Show on the standard error, if that is a terminal, how many simulations have ended; only where

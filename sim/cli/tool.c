@@ -19,7 +19,7 @@
 static const char PYTHON[] = "/usr/bin/python3";
 
 /* The path of the package's start file, as installed or in the source tree.  folder: of the running
- * program.  NULL: the package is not there, or no memory. */
+ * program.  Returns NULL if there is no package, or no memory. */
 static const char *find_start(const char *folder, ms_arena *arena) {
     static const char *const PLACES[] = {"/../share/meshsim/python", "/../scripts/python"};
     for (size_t i = 0; i < sizeof PLACES / sizeof PLACES[0]; i++) {
@@ -47,8 +47,8 @@ static bool add_option(const ms_option *option, const ms_given *given, ms_arena 
 }
 
 /* Append the beginning of a tool's command line: Python in isolated mode (-I: no PYTHONPATH, no
- * current folder), the start file, the path of this program, and the tool's name.  MS_E_IO,
- * MS_E_NOMEM (reported). */
+ * current folder), the start file, the path of this program, and the tool's name.  Returns MS_OK;
+ * MS_E_IO, MS_E_NOMEM (reported). */
 static ms_status list_start(const ms_invocation *call, const char *command, ms_vector *words) {
     char folder[PATH_MAX];
     char program[PATH_MAX];
@@ -161,6 +161,8 @@ static ms_status draw(const ms_invocation *call, const ms_vector *words, const m
     return status;
 }
 
+/* The package's tool `plot` gets the tree on its standard input, and writes the picture to its
+ * standard output. */
 ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char *const *words,
                       const ms_value *tree) {
     static const char *const END[] = {"--", "-", NULL};

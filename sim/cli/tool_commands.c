@@ -69,7 +69,7 @@ static ms_option_takes takes_of(const ms_node *option) {
     return strcmp(takes, "platform key") == 0 ? MS_TAKES_PLATFORM_KEY : MS_TAKES_WORKLOAD_KEY;
 }
 
-/* Read the option table of a command.  In `arena`; NULL when memory runs out. */
+/* Read the option table of a command. Returns it in `arena`; NULL when memory runs out. */
 static ms_option *read_options(const ms_node *command, ms_arena *arena) {
     size_t room = 0;
     const ms_node *row = first_of(command, "options", &room);
@@ -103,7 +103,7 @@ static const char *entry_of(const ms_node *texts, int index) {
 }
 
 /* Read which options of a kind need another option. Each row of the list is [option, the option
- * that it needs, why].  In `arena`; NULL when memory runs out. */
+ * that it needs, why]. Returns them in `arena`; NULL when memory runs out. */
 static ms_option_rule *read_rules(const ms_node *kind, ms_arena *arena) {
     size_t room = 0;
     const ms_node *row = first_of(kind, "needs", &room);
@@ -116,7 +116,8 @@ static ms_option_rule *read_rules(const ms_node *kind, ms_arena *arena) {
     return rules;
 }
 
-/* Read the kinds of a command as its modes.  In `arena`; NULL where the command has no kinds. */
+/* Read the kinds of a command as its modes. Returns them in `arena`; NULL where the command has no
+ * kinds. */
 static ms_mode *read_modes(const ms_node *command, ms_arena *arena) {
     size_t room = 0;
     const ms_node *row = first_of(command, "kinds", &room);
@@ -136,8 +137,8 @@ static ms_mode *read_modes(const ms_node *command, ms_arena *arena) {
 
 /* ---- running ---- */
 
-/* Run a command that has kinds: the first positional argument names one of them.  MS_E_USAGE
- * (reported): no such kind. */
+/* Run a command that has kinds: the first positional argument names one of them.  Returns
+ * MS_E_USAGE (reported) where there is no such kind. */
 static ms_status run_kind(const ms_invocation *call) {
     const char *names[MS_OPTION_COUNT_MAX];
     size_t count = 0;

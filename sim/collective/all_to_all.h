@@ -1,7 +1,7 @@
 /* The messages of an all-to-all: sources, destinations and bytes. Also the type of any set of
  * messages that run at the same time. */
-#ifndef MS_COLLECTIVE_EXCHANGE_H
-#define MS_COLLECTIVE_EXCHANGE_H
+#ifndef MS_COLLECTIVE_ALL_TO_ALL_H
+#define MS_COLLECTIVE_ALL_TO_ALL_H
 
 #include "collective/collective.h"
 #include "collective/group_nodes.h"

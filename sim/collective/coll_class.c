@@ -191,8 +191,8 @@ static ms_status align_flows(const class_layout *c, ms_coll_plan *plans, int gro
 
 /* Whether the loads of a group's flows in phase `p` miss crossings of their links by other groups.
  * This is so where another group crosses such a link with a flow of a kind that this group has only
- * on other links. link_load: at the call, the crossings by all flows of the phase in all groups;
- * the same afterwards. */
+ * on other links. c->link_load: at the call, the crossings by all flows of the phase in all groups;
+ * it is changed on the way, and the same again at the end. */
 static bool lacks_load(const class_layout *c, const ms_coll_plan *plan, int p) {
     bool lacks = false;
     /* subtract the loads that the group's flows have, look for crossings left over, and add them

@@ -121,8 +121,8 @@ static void end_private_flows(fluid_state *s, double *end_s_out) {
     }
 }
 
-/* Begin progressive filling: no rate is known, all links have their full capacity, and the weight
- * of a link is the sum over the running flows that cross it. */
+/* Begin progressive filling: no rate is known (-1), all links have their full capacity, and the
+ * weight of a link is the sum over the running flows that cross it. */
 static void begin_sharing(fluid_state *s) {
     for (int i = 0; i < s->link_count; i++) {
         s->links[i].left_Bps = s->links[i].capacity_Bps;
@@ -136,9 +136,10 @@ static void begin_sharing(fluid_state *s) {
     }
 }
 
-/* The bottleneck: the link that leaves the lowest rate to its flows of unknown rate; -1: there are
- * no such flows. *share: the rate of the bottleneck before; becomes that of this one. In exact
- * arithmetic it never falls, so it is kept from falling by rounding. */
+/* Find the bottleneck: the link that leaves the lowest rate to its flows of unknown rate. *share:
+ * at the call the rate of the bottleneck before; becomes the rate of the new one. In exact
+ * arithmetic the rate never falls from one bottleneck to the next, so rounding is not allowed to
+ * lower it. Returns the link; -1: no flow has an unknown rate. */
 static int find_bottleneck(const fluid_state *s, double *share) {
     double least = INFINITY;
     int narrowest = -1;
@@ -157,8 +158,9 @@ static int find_bottleneck(const fluid_state *s, double *share) {
     return narrowest;
 }
 
-/* Fix the rate of every running flow that crosses a link and has no rate yet, and subtract its
- * share from all its links. */
+/* Set the rate of every running flow that crosses link `link` and has no rate yet. On each link
+ * that the flow crosses, the rate is subtracted from the capacity left, and the flow's weight from
+ * the sum of weights. */
 static void fix_rates(fluid_state *s, int link, double rate) {
     for (int f = 0; f < s->count; f++) {
         const ms_fluid_flow *flow = &s->flows[f];

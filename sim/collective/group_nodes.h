@@ -1,6 +1,6 @@
 /* The members of a group, node by node. */
-#ifndef MS_COLLECTIVE_NODES_H
-#define MS_COLLECTIVE_NODES_H
+#ifndef MS_COLLECTIVE_GROUP_NODES_H
+#define MS_COLLECTIVE_GROUP_NODES_H
 
 #include <limits.h>
 #include <math.h>

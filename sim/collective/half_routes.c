@@ -183,6 +183,7 @@ static void count_member(ms_folding *f, const route_end *own, const route_end *o
     int kind = own->half_kind[member];
     for (int kind_index = 0; kind_index < other->kind_count && kind >= 0; kind_index++) {
         int64_t messages = other->totals[kind_index] - inside[kind_index];
+        /* index of the messages' kind; -1: no message, or too many kinds */
         int k = messages == 0   ? -1
                 : own->end == 0 ? kind_of(f, kind, kind_index)
                                 : kind_of(f, kind_index, kind);

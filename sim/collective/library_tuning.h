@@ -1,7 +1,7 @@
 /* Latencies and bandwidth share that the cost model of a platform's library (NCCL) gives to a plan.
  * Without a library: 0, and the full bandwidth. */
-#ifndef MS_COLLECTIVE_TUNED_H
-#define MS_COLLECTIVE_TUNED_H
+#ifndef MS_COLLECTIVE_LIBRARY_TUNING_H
+#define MS_COLLECTIVE_LIBRARY_TUNING_H
 
 #include "collective/crossings.h"
 

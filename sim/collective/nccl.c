@@ -330,7 +330,7 @@ static double collnet_node_s(const nccl_way *w, double node_s) {
 
 /* Latency of all steps by the model, without the factor of the plateau [s]: a base, and for each
  * algorithm its number of steps inside nodes and between nodes times their latencies. Trees between
- * nodes have log2(nodes) levels, up and down. */
+ * nodes have log2(nodes) levels, up and down. The numbers in the formulas are NCCL's own. */
 static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;
@@ -436,8 +436,9 @@ double ms_nccl_time_s(const ms_platform *platform, const ms_nccl_comm *comm,
     return time_s(&w, size_B);
 }
 
-/* Find the algorithm and protocol with the shortest time by the model. Tries all algorithms and
- * protocols that the request leaves open, in NCCL's order. */
+/* Find the algorithm and protocol with the shortest time by the model. All algorithms and protocols
+ * that the request leaves open are tried, in NCCL's order; of equal times the first is taken. If
+ * none is offered, the time of the result is INFINITY. */
 ms_nccl_choice ms_nccl_choose(const ms_platform *platform, const ms_nccl_comm *comm,
                               const ms_coll_request *request, double size_B) {
     ms_nccl_choice best = {.time_s = INFINITY};
@@ -467,9 +468,9 @@ double ms_nccl_latency_s(const ms_platform *platform, const ms_nccl_comm *comm,
     return latency_s(&w) * plateau(&w, size_B);
 }
 
-/* Share of the links' bandwidth that an algorithm and protocol reach. Bandwidth by the model over
- * that of the graph. Of rings, the measured pause between chunks (ring_turn, in steps) is spread
- * over all steps; of NVLS, the share is a measured constant. */
+/* Share of the links' bandwidth that an algorithm and protocol reach: the bandwidth by the model
+ * divided by the bandwidth of the graph. For rings, the measured pause between chunks (ring_turn,
+ * in steps) is spread over all steps. For NVLS, the share is a measured constant. */
 double ms_nccl_share(const ms_platform *platform, const ms_nccl_comm *comm,
                      const ms_coll_request *way) {
     nccl_way w = way_of(platform, comm, way);

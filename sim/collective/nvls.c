@@ -116,7 +116,9 @@ static ms_status add_between(nvls_layout *l, double *links_s_out) {
     return MS_OK;
 }
 
-/* Plan a collective of several nodes, whose routes inside nodes have been added. */
+/* Plan a collective of several nodes, whose routes inside nodes have been added; the routes between
+ * nodes are added here. At fidelity `step` the steps are laid out one by one or, if the request is
+ * coarse, the flows of the whole collective are split into steps. */
 static ms_status plan_with_network(nvls_layout *l, ms_coll_plan *plan) {
     double links_s = 0.0;
     ms_status status = add_between(l, &links_s);

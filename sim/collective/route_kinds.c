@@ -11,8 +11,8 @@
 #include "collective/crossings.h"
 #include "collective/route_folding.h"
 
-/* One round: find the kinds of all messages by the current colours of links, and count the
- * crossings of each kind on each link, into `table`. */
+/* Run one round of the search: find the kinds of all messages by the current colours of links, and
+ * count the crossings of each kind on each link, into `table`. */
 static void count_messages(ms_folding *f, ms_kind_table *table) {
     table->count = 0;
     for (size_t i = 0; i < f->links.count; i++) {

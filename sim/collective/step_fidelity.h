@@ -1,7 +1,7 @@
 /* Plans of fidelity `step`, in which every step of an algorithm is a phase by itself. See decision
  * note steps.md. */
-#ifndef MS_COLLECTIVE_STEPS_H
-#define MS_COLLECTIVE_STEPS_H
+#ifndef MS_COLLECTIVE_STEP_FIDELITY_H
+#define MS_COLLECTIVE_STEP_FIDELITY_H
 
 #include "collective/crossings.h"
 

@@ -326,6 +326,7 @@ static void add_comm(ms_class_comms *all, const ms_nccl_comm *comm) {
     all->count += all->count <= MS_CLASS_COMMS_MAX;
 }
 
+/* Groups with a single member communicate nothing, and have no communicator. */
 ms_status ms_class_comms_list(const ms_comm_classes *comm, ms_layout_storage *space,
                               const ms_class_key *key, ms_class_comms *all_out) {
     class_plans layout = {.comm = comm, .space = space, .key = key};

@@ -30,13 +30,15 @@ ms_status ms_clocks_new(const ms_order *order, ms_arena *arena, ms_vector *arriv
     return arena->has_failed || arrivals->failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Gather the parameters of a stage: the collectives start when the rank has ended its passes so
- * far, and run beside the passes that follow. */
+/* Gather the parameters of a stage, and store in unsharded_s when they are whole. The collectives
+ * start when the rank has ended its passes so far, and run beside the passes that follow. Each is
+ * launched by the host, and one with a carried communicator (stream >= 0) also waits until that
+ * communicator is free. */
 static void unshard(ms_clocks *clocks, const ms_order_op *op, const ms_order_times *times) {
     for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
         const ms_unshard_time *unshard = &times->unshards[MS_UNSHARDS_MAX * op->stage + i];
         double start_s = clocks->rank_s[op->rank];
-        if (unshard->time_s < 0.0) {
+        if (unshard->time_s < 0.0) { /* there is no such collective */
             continue;
         }
         if (times->launch_s > 0.0) {
@@ -63,7 +65,8 @@ static double latest(const double *from_s, const double *entries_s, int count) {
 }
 
 /* Run a pass: its map turns the clocks of the rank, of its host and of the carried communicators at
- * the start of the pass into those at its end.  input_s: when the inputs of the pass are there. */
+ * the start of the pass into those at its end.  input_s: when the inputs of the pass have arrived
+ * [s]. */
 static void run_pass(ms_clocks *clocks, const ms_order_times *times, const ms_pass_map *map,
                      int32_t rank, double input_s) {
     double *stream_s = &clocks->stream_s[rank * MS_CARRIED_MAX], *host_s = &clocks->host_s[rank];
@@ -108,7 +111,7 @@ static double launch_message(double *host_s, const ms_order_times *times, int me
     return ms_max(end_s, *host_s);
 }
 
-/* When all inputs of a pass or pair are there. */
+/* When all inputs of a pass or pair have arrived [s]; -INFINITY: it has no inputs. */
 static double inputs_s(const ms_clocks *clocks, const ms_order_op *op) {
     double first_s = op->inputs[0] < 0 ? -INFINITY : clocks->arrival_s[op->inputs[0]];
     return op->inputs[1] < 0 ? first_s : ms_max(first_s, clocks->arrival_s[op->inputs[1]]);

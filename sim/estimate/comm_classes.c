@@ -86,6 +86,9 @@ ms_status ms_comm_norm_time(ms_comm_classes *comm, double *norm_s_out) {
     return status;
 }
 
+/* For each pipeline rank the first one whose groups lie alike is found (first_alike), so that
+ * classes are laid out for the first ones only: `alike` for collectives, `boundary_alike` for
+ * messages to the next rank. */
 ms_status ms_comm_classes_init(ms_comm_classes *comm_out, const ms_job *job, ms_arena *arena) {
     const ms_mesh *mesh = &job->mesh;
     int pp = ms_mesh_size(mesh, MS_AXIS_PP);
@@ -229,6 +232,8 @@ static ms_status find_new_class(ms_comm_classes *comm, ms_layout_storage *space,
     return status == MS_OK ? find_class(comm, space, &by_way, sized->bytes, class_out) : status;
 }
 
+/* The first table maps the key to a number in the table of times. A class that was refused before
+ * is refused again. */
 ms_status ms_comm_classes_find(ms_comm_classes *comm, ms_layout_storage *space,
                                const ms_class_key *key, const ms_class_times **times_out) {
     ms_class_key sized = ms_class_as_chosen(comm, key);

@@ -17,6 +17,8 @@ double ms_compute_pass_s(const ms_stage_costs *costs, const ms_stage_cost *stage
     return time_s;
 }
 
+/* The passes of the rank's list and the update are added up, and multiplied by the factor of the
+ * slowest rank of the pipeline rank. */
 double ms_compute_rank_s(const ms_job *job, int p) {
     const ms_program *program = &job->program;
     const ms_stage_costs *costs = &job->costs;
@@ -47,6 +49,8 @@ ms_status ms_compute_count(const ms_program *program, ms_arena *arena, ms_pass_c
     return MS_OK;
 }
 
+/* The passes of all ranks are counted by stage and slice, so the sum is over stages and not over
+ * actions. */
 double ms_compute_bound_s(const ms_job *job, const ms_pass_counts *counts,
                           const ms_stage_costs *costs) {
     double sum_s = 0.0;

@@ -200,7 +200,7 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
 }
 
 /* Make the known_placement of the job: copies of its meshes, and comm classes that borrow the
- * copies. For find_known. */
+ * copies. Passed to find_known. */
 static ms_status make_placement(estimating *work, void **placement_out) {
     ms_arena *arena = work->e->arena;
     known_placement *placement = MS_NEW(arena, known_placement, 1);
@@ -243,7 +243,7 @@ static ms_status find_placement(estimating *work) {
 }
 
 /* Make the known_order of the job: build its program, sort its passes (order.c), find the moments
- * at which memory may peak and count the passes of each kind. For find_known. */
+ * at which memory may peak and count the passes of each kind. Passed to find_known. */
 static ms_status make_order(estimating *work, void **order_out) {
     ms_estimator *e = work->e;
     known_order *known = MS_NEW(e->arena, known_order, 1);
@@ -310,7 +310,7 @@ static ms_step_context step_context_of(const estimating *work) {
                              .bound_slack = BOUND_SLACK};
 }
 
-/* Share the layers of a balanced partition among the stages; other partitions are there already.
+/* Share the layers of a balanced partition among the stages; the spec has other partitions already.
  * The times of layers are computed once for all orders, since they take longer than the rest of an
  * estimate: the fields of the layout that depend on the order are left out of their key. */
 static ms_status balance_layers(estimating *work) {
@@ -359,7 +359,7 @@ static ms_status cost_stages(estimating *work, ms_stage_costs *costs) {
                            : status;
 }
 
-/* Make the known_costs of the job, which has its order and placement. For find_known. */
+/* Make the known_costs of the job, which has its order and placement. Passed to find_known. */
 static ms_status make_costs(estimating *work, void **costs_out) {
     ms_estimator *e = work->e;
     ms_memory_model memory;

@@ -108,8 +108,8 @@ static ms_status visit(void *context, const ms_axis_sizes *sizes) {
     return status;
 }
 
-/* Visitor in place of `visit` where the experts have a mesh of their own: its ep is varied apart
- * from the other axes. */
+/* Visitor in place of `visit` where the experts have a mesh of their own: the ep of that mesh is
+ * varied apart from the other axes, over powers of two and its present value. */
 static ms_status visit_with_expert_mesh(void *context, const ms_axis_sizes *sizes) {
     fit_search *search = context;
     const ms_job_spec *spec = search->trials.spec;
@@ -195,8 +195,9 @@ static bool may_reduce_every(const fit_search *search, const trial_mesh *mesh, i
     return zero >= 2 && reduce != MS_REDUCE_EVERY && (mesh->sizes.pp > 1 || reduce != MS_SPEC_OPEN);
 }
 
-/* Keep a change that is better than the best so far: one that fits and has a shorter step or, where
- * none fits so far, one with a smaller peak.  sets: its overrides. */
+/* Keep a change if it is better than the best so far: if it fits and has a shorter step or, where
+ * none fits so far, if it has a smaller peak. sets: overrides of the change. Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status take_better(fit_search *search, const ms_trial_sets *sets,
                              const ms_fitting_change *found) {
     ms_fitting_change *best = &search->best;
@@ -358,6 +359,8 @@ static ms_status search_all(fit_search *search) {
     return status;
 }
 
+/* The number of sequences of a step stays as it is, so it is computed first: from the batch, or
+ * from the microbatches of all replicas. */
 ms_status ms_fitting_change_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                  ms_fitting_change *change_out) {
     fit_search search = {.now = ms_trial_axes(spec), .arena = arena};

@@ -156,7 +156,8 @@ static ms_status add_passes(ahead *state) {
     return status;
 }
 
-/* Add the all-reduce of the gradient norm, which is all latency, if the step has one. */
+/* Add the all-reduce of the gradient norm, which is all latency, if the step has one and the list
+ * of rows is not full. */
 static ms_status add_norm(ahead *state) {
     const ms_job *job = state->job;
     if (job->costs.parameters_total <= 0.0 || !ms_step_end_has_barrier(job) ||

@@ -88,8 +88,9 @@ static ms_status allocate(stage_timing *state, ms_arena *arena) {
     return state->time_s == NULL || state->end_s == NULL || state->ops == NULL ? MS_E_NOMEM : MS_OK;
 }
 
-/* Time the passes of a stage. No MS_UNIT_ bits are set: operations that run once per step, on its
- * first or last microbatch, are left out. */
+/* Time the passes of a stage over several microbatches, of which the first two are not counted. No
+ * MS_UNIT_ bits are set: operations that run once per step, on its first or last microbatch, are
+ * left out. */
 static ms_status time_stage(stage_timing *state, int stage) {
     const ms_stage_cost *cost = &state->costs->stage[stage];
     ms_timing timing = {
@@ -136,6 +137,8 @@ static ms_status time_stages(stage_timing *state, ms_arena *arena) {
     return status;
 }
 
+/* The layers are timed in stages that are laid out for this purpose, in an arena that is released
+ * at the end. */
 ms_status ms_layer_times_find(const ms_job *job, ms_arena *arena, ms_diag *diag,
                               ms_layer_times *times_out) {
     ms_arena own;

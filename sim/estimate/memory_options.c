@@ -139,6 +139,8 @@ static ms_status try_changes(ms_trials *trials, double today_B, ms_arena *arena,
     return MS_OK;
 }
 
+/* Each change is estimated by itself against the memory of today. The changes that save memory are
+ * sorted by how much they save. */
 ms_status ms_memory_options_find(const ms_job_spec *spec, ms_arena *arena, ms_diag *diag,
                                  ms_memory_option *options_out, int *count_out) {
     ms_trials trials;

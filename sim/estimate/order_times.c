@@ -75,7 +75,7 @@ static void add_pair_extra(const ms_pass_view *pass, double *time_s) {
 }
 
 /* Compute the map of a slot: time the segments of its passes, slow them down where the GPU type
- * does, and run them. */
+ * does, and run them.  Returns as ms_segment_times. */
 static ms_status make_map(map_table *table, const ms_order_slot *slot, ms_pass_map *map) {
     ms_pass_view views[2];
     int count = slot->second_stage < 0 ? 1 : 2;
@@ -110,7 +110,7 @@ static ms_status make_map(map_table *table, const ms_order_slot *slot, ms_pass_m
 }
 
 /* Find the map of a slot, computed on first use of its key. If ranks have factors of their own, no
- * two pipeline ranks count as alike. */
+ * two pipeline ranks count as alike. Returns MS_OK; MS_E_NOMEM; as make_map. */
 static ms_status find_map(map_table *table, ms_arena *arena, const ms_order_slot *slot,
                           const ms_pass_map **map_out) {
     int rank = table->order->program->stage_rank[slot->stage];
@@ -157,7 +157,8 @@ static void scan_passes(map_table *table) {
     }
 }
 
-/* Find the maps of all slots.  maps: [slot_count]. Slow-down counts in the estimate only. */
+/* Find the maps of all slots.  maps: [slot_count]. Communication slows computation down only where
+ * the expected time is estimated, not in a bound. */
 static ms_status find_maps(map_table *table, ms_arena *arena, const ms_pass_map **maps) {
     int slots = table->order->slot_count;
     table->maps = MS_NEW(arena, ms_pass_map *, slots); /* few of which differ */
@@ -177,7 +178,8 @@ static ms_status find_maps(map_table *table, ms_arena *arena, const ms_pass_map 
     return status;
 }
 
-/* Times of a message of `bytes`, with the times of its class. */
+/* Times of a message of `bytes`. times: of its class. For the expected time, the excess of the
+ * message over its time alone is recorded in `timing`; a bound takes the time alone. */
 static ms_message_time time_message(ms_timing *timing, const ms_class_times *times, double bytes) {
     const ms_time_line *line = &times->narrowest, *alone = &times->alone;
     double transfer_s = bytes * line->per_B_s, alone_s = bytes * alone->per_B_s;
@@ -234,6 +236,7 @@ static ms_status find_unshards(const map_table *table, ms_arena *arena, ms_order
     for (int s = 0; s < count && status == MS_OK; s++) {
         const ms_pass_plan *plan = &cost_of(table, s, 0)->unshard;
         for (int i = 0; i < MS_UNSHARDS_MAX; i++) {
+            /* no collective, unless the plan has one (below) */
             unshards[MS_UNSHARDS_MAX * s + i] = (ms_unshard_time){.time_s = -1.0, .stream = -1};
         }
         for (int i = 0; i < plan->count && i < MS_UNSHARDS_MAX && status == MS_OK; i++) {
@@ -248,6 +251,8 @@ static ms_status find_unshards(const map_table *table, ms_arena *arena, ms_order
     return status;
 }
 
+/* The carried communicators must be known first (scan_passes), as every map has a clock for each of
+ * them. A bound leaves out the wait for unshards. */
 ms_status ms_order_times_find(const ms_order *order, const ms_stage_costs *costs, ms_timing *timing,
                               ms_arena *arena, ms_carried *carried_out, ms_order_times *times_out) {
     map_table table = {.order = order, .costs = costs, .timing = timing};

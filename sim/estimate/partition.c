@@ -78,8 +78,9 @@ static void share_evenly(sharing *state) {
 
 /* ---- loads ---- */
 
-/* Find the load of the pipeline ranks with the shares, by forward and backward pass of a
- * microbatch. In schedules with two directions a rank also has the load of its copies of stages. */
+/* Find the load of the pipeline ranks with the current shares of the stages: the time of one
+ * microbatch's forward and backward passes. In schedules with two directions a rank also has the
+ * load of its copies of stages. */
 static load find_load(const sharing *state) {
     const ms_program *program = state->program;
     int stages = program->model_stages, ranks = program->spec.pipeline_ranks;
@@ -176,7 +177,7 @@ static void list_moves(sharing *state, int away_from) {
     }
 }
 
-/* Make the most even move as long as it makes the loads more even; nothing is estimated. */
+/* Make the most even move as long as it makes the loads more even. No step is estimated. */
 static void even_loads(sharing *state) {
     load now = find_load(state);
     list_moves(state, -1);
@@ -251,8 +252,8 @@ static bool is_better(const sharing *state, partition_goal goal, const outcome *
 }
 
 /* Make the listed move with the best outcome, and again until none improves the goal. For memory
- * only layers of the rank with the highest peak move.  now: outcome of the shares; set to the last
- * one. */
+ * only layers of the rank with the highest peak move.  now: the outcome of the shares; set to that
+ * of the shares after the last move. */
 static ms_status climb(sharing *state, partition_goal goal, outcome *now) {
     for (int made = 0; made >= 0;) {
         list_moves(state, goal == GOAL_MEMORY ? now->peak_rank : -1);
@@ -342,6 +343,8 @@ static ms_status find_shares(sharing *state, int *result) {
     return find_short(state, result);
 }
 
+/* until_s are sums of the layers' times, from which the time of any range of layers is a
+ * difference. */
 ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
                             const int **stage_layers_out) {
     const ms_program *program = &in->job->program;

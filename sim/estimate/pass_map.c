@@ -130,8 +130,9 @@ static double launch(pass_run *run, clocks *now, int launches, double start_s, d
 }
 
 /* Run the collective `segment`, which is the next one of the pass, on its communicator. A
- * synchronous one is on the chain. An asynchronous one starts where the chain has got to, but does
- * not wait for the inputs of the pass. */
+ * synchronous collective is on the chain, and sets is_held. An asynchronous one starts where the
+ * chain has got to, but does not wait for the inputs of the pass; its end is stored in run->end_s
+ * for the segments that wait for it. */
 static void run_collective(pass_run *run, clocks *now, const ms_segment *segment, double time_s) {
     double *free_s = free_of(now, ms_communicator_of(segment));
     double start_s = ms_max(ms_max(run->chain_s, *free_s), waited_s(run, segment));
@@ -154,11 +155,12 @@ static void run_collective(pass_run *run, clocks *now, const ms_segment *segment
 
 /* Run the next segment of a pass, if it runs on this microbatch: advance the clocks that it uses. A
  * computation waits for the chain, for the inputs, for the collectives that it names and, beside
- * another pass of a pair, for the compute stream. */
+ * another pass of a pair, for the compute stream. The inputs are waited for once, so inputs_s is
+ * cleared. A segment whose time is negative (a collective in a group of one rank) does not run. */
 static void run_segment(pass_run *run, clocks *now) {
     const ms_segment *segment = &run->pass->segments[run->next];
     double time_s = run->pass->time_s[run->next];
-    run->end_s[run->next] = NAN;
+    run->end_s[run->next] = NAN; /* no segment waits for this one, unless run_collective sets it */
     if (!runs_now(segment, run->pass->unit) || time_s < 0.0) {
         return;
     }
@@ -261,9 +263,9 @@ static void run_repetitions_left(pass_run *run, clocks *now, double by_s) {
 }
 
 /* Go on to the next segment: at the end of a repetition to its first segment again, until no
- * repetition is left. The ends of the repetition are copied to the equal segments before it
- * (ms_repeat), in which the next repetition looks for those that it waits for.  is_alone: no other
- * pass runs beside this one and moves the clocks. */
+ * repetition is left. The ends of the repetition's segments are copied to the equal segments before
+ * it (ms_repeat), where the next repetition looks for the collectives that it waits for. is_alone:
+ * no other pass runs beside this pass and moves the clocks. */
 static void go_to_next(pass_run *run, clocks *now, bool is_alone) {
     const ms_repeat *repeat = &run->pass->repeat;
     int end = repeat->first + repeat->count;
@@ -418,10 +420,12 @@ static void run_chain(const ms_pass_view *pass, int first, int count, chain_cloc
     }
 }
 
-/* Run the repeating segments repeat->times times at once.  sum_s: their time without the host.
- * Either no launch delays them, or the last delay falls into some repetition: repetitions before it
- * take the host's time, that one takes once.end_s after the host's clock, and those after it take
- * sum_s. The longest of these paths has the larger of both times in all repetitions but that one.
+/* Add repeat->times repetitions of the repeating segments at once. sum_s: time of one repetition
+ * without the host. Either no launch delays a segment, or there is a repetition with the last
+ * delay. Each repetition before the delayed one takes the time of the host (once.host_s); the
+ * delayed one ends once.end_s after the host's clock at its start; each repetition after it takes
+ * sum_s. The end is the longest of these paths: all repetitions but the delayed one take the larger
+ * of the two times.
  */
 static void repeat_chain(const ms_pass_view *pass, double sum_s, chain_clocks *now) {
     const ms_repeat *repeat = &pass->repeat;
@@ -490,6 +494,9 @@ static bool map_chain(const ms_pass_view *pass, ms_pass_map *map_out) {
     return true;
 }
 
+/* A single pass without carried communicators has a shortcut (map_chain). Otherwise the passes are
+ * run once for each clock at their start (see the top of this file). The clock of the host has no
+ * effect if launches take no time. */
 void ms_pass_map_make(const ms_pass_view *pass, const ms_pass_view *second,
                       const ms_carried *carried, double *end_s, ms_pass_map *map_out) {
     if (second == NULL && carried->count == 0 && map_chain(pass, map_out)) {
@@ -548,6 +555,9 @@ static void round_chain(const ms_pass_view *pass, double *slowed_s) {
     }
 }
 
+/* The passes are run once with all clocks unset, so that they wait for nothing but each other, and
+ * without the host. Each computation is slowed down by the collectives that run beside it
+ * (slow_spans). */
 void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, const double *factors,
                        double *end_s, double *slowed_s) {
     if (second == NULL && !has_async(pass)) {
@@ -570,6 +580,8 @@ void ms_pass_slow_down(const ms_pass_view *pass, const ms_pass_view *second, con
     run_passes(runs, &now);
 }
 
+/* The passes run one after the other: each begins where the chain of the pass before it has
+ * ended. */
 int ms_pass_ops(const ms_pass_view *passes, int count, double *end_s, ms_pass_op *ops_out) {
     clocks now = {.computed_s = -INFINITY};
     double until_s = 0.0;

@@ -24,7 +24,10 @@ typedef struct tier_need {
     int crossed_tier; /* outermost tier that any group along the axis crosses */
 } tier_need;
 
-/* Find the tiers of groups along an axis. */
+/* Find two tiers of the groups along an axis: the innermost one whose domain has room for a group
+ * together with the axes inside it that communicate in layers (needed_tier), and the outermost one
+ * that the groups cross (crossed_tier). inner_axis: an axis inside it that does not communicate in
+ * layers; -1: none. */
 static tier_need find_need(const ms_mesh *mesh, const ms_platform *platform, int axis) {
     tier_need need = {.span = 1, .inner_axis = -1};
     for (int a = mesh->axes - 1; a >= axis; a--) {
@@ -53,8 +56,8 @@ static int count_groups_above(const ms_mesh *mesh, const ms_platform *platform, 
     return count;
 }
 
-/* Warn of the groups along an axis, with the reason: the placement, an axis inside theirs, or a
- * span that does not divide the domain of the needed tier. */
+/* Warn of the groups along an axis, with the reason: the placement, an axis inside the groups'
+ * axis, or a span that does not divide the domain of the needed tier. */
 static void warn(const ms_mesh *mesh, const ms_platform *platform, int axis, const tier_need *need,
                  ms_diag *diag) {
     const char *name = mesh->names[axis];

@@ -66,6 +66,7 @@ static ms_status list_all_meetings(queue_listing *listing, ms_queue_sharing *out
     return status;
 }
 
+/* If no queues share links, *out stays NULL, and messages take their own times. */
 ms_status ms_queue_sharing_find(ms_sharing *sharing, const ms_order *order, ms_arena *arena,
                                 ms_queue_sharing **out) {
     int queues = order->queue_count;

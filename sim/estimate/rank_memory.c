@@ -24,8 +24,8 @@ ms_status ms_memory_model_init(const ms_program *program, const ms_stage_costs *
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }
 
-/* Look up the memory of the rank's stage at `local_stage`, slice by slice. A caller that needs
- * moments only gives no costs of stages. */
+/* Look up the memory of the rank's own stage of index `local_stage`, slice by slice. A caller that
+ * needs only the moments gives no costs of stages; the entries then stay NULL. */
 static void set_memory(const ms_memory_model *model, int local_stage) {
     int stage = ms_program_model_stage(model->program, model->stages[local_stage]);
     for (int i = 0; i < model->slices && model->costs->stage != NULL; i++) {
@@ -81,7 +81,8 @@ void ms_memory_model_move(ms_memory_model *model, const ms_shard_move *move) {
     model->unsharded[model->local_stage[move->stage]] += move->is_unshard ? 1 : -1;
 }
 
-/* Add parameters, gradients and optimizer state of the rank's stage at `local_stage` to `held`. */
+/* Add parameters, gradients and optimizer state of the rank's own stage of index `local_stage` to
+ * `held`. */
 static void weigh_states(const ms_memory_model *model, int local_stage, ms_held_memory *held) {
     const ms_stage_memory *memory = model->memory[local_stage * model->slices];
     int unsharded = model->unsharded[local_stage];
@@ -94,7 +95,7 @@ static void weigh_states(const ms_memory_model *model, int local_stage, ms_held_
                            rounds * memory->round_transformer_B;
 }
 
-/* Add activations and working memory of the rank's stage at `local_stage` to `held`. */
+/* Add activations and working memory of the rank's own stage of index `local_stage` to `held`. */
 static void weigh_slices(const ms_memory_model *model, int local_stage, ms_held_memory *held) {
     for (int i = 0; i < model->slices; i++) {
         int slice = local_stage * model->slices + i;

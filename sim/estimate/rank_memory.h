@@ -28,9 +28,8 @@ typedef struct ms_held_memory {
     double other_B;      /**< loss of the allocator, and framework_B */
     double framework_B;  /**< buffers of the framework and workspaces of libraries */
     double update_B; /**< not in total_B: memory from the update to the next step's first pass */
-    double
-        transformer_B; /**< share of transformer layers in parameter_B + gradient_B + optimizer_B */
-    int inflight;      /**< number of (stage, mb) pairs whose activations are kept */
+    double transformer_B; /**< part of parameter_B + gradient_B + optimizer_B of the layers */
+    int inflight;         /**< number of (stage, mb) pairs whose activations are kept */
 } ms_held_memory;
 
 /** Parameters, gradients and optimizer state of a rank [B]. */
@@ -57,7 +56,8 @@ typedef struct ms_memory_model {
     const ms_stage_memory **memory; /**< [program stages * slices] by own stage and slice */
 } ms_memory_model;
 
-/** Make a model of a program's ranks; it is at no rank until ms_memory_model_set_rank.
+/** Make a model of a program's ranks. It holds the memory of one rank at a time, which
+ * ms_memory_model_set_rank chooses.
  *  costs: of the program's model_stages; without stages only moments can be found.  *model_out: in
  * `arena`; borrows program and costs.  Returns MS_OK; MS_E_NOMEM (not reported).  O(stages *
  * slices). */

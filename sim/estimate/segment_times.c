@@ -61,6 +61,8 @@ static bool is_same_collective(const ms_segment *a, const ms_segment *b) {
            a->coll_load_imbalance == b->coll_load_imbalance;
 }
 
+/* A collective that is the same as the one before it takes the same time, which saves the search
+ * for its class. The time of a collective that does not run is negative. */
 ms_status ms_segment_times(ms_timing *timing, const ms_segment *segments, int count, int p,
                            double *time_s_out) {
     int last = -1; /* index of the last collective before segment i */

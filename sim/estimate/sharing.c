@@ -360,7 +360,7 @@ static double next_event_s(const sharing_run *run) {
     return next_s;
 }
 
-/* Let the flows run for `step_s` until now_s; those that have ended leave the list. A flow also
+/* Let the flows run for `step_s` until now_s; the flows that have ended leave the list. A flow also
  * ends when the time for its rest is below the resolution of now_s, as time would not advance
  * otherwise. The last flow of a phase starts the latency of the phase. */
 static void pass_time(sharing_run *run, double step_s) {

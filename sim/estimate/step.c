@@ -138,8 +138,8 @@ static double update_s(const stepping *step, int p) {
     return step->job->costs.optimizer_s[p] * ms_timing_factor(step->timing, p);
 }
 
-/* Visitor of the update of pipeline rank `p`. The host first waits for the norm, where it needs its
- * value, and then launches the update's kernels. */
+/* Visitor of the update of pipeline rank `p`. The host first waits for the norm, if it needs the
+ * norm's value, and then launches the update's kernels. */
 static void visit_update(void *context, int p) {
     stepping *step = context;
     run_chains(step);
@@ -197,7 +197,8 @@ static ms_status run_steps(stepping *step, double *step_s_out) {
 }
 
 /* Time that the least busy rank needs for its operations of a step, without any wait for other
- * ranks: its passes one after the other, and the update [s].  s: clocks at 0, which change. */
+ * ranks: its passes one after the other, and the update [s].  step: its clocks must be at 0, and
+ * are advanced. */
 static double least_busy_s(stepping *step) {
     const ms_order *order = step->context->order;
     double least_s = INFINITY;
@@ -253,9 +254,9 @@ static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_co
                  ? ms_clocks_new(context->order, arena, &timing->space->arrivals, &step.clocks)
                  : status;
     if (status == MS_OK && timing->kind == MS_TIME_BOUND && ms_job_is_validated_late(job)) {
-        /* Ranks do not meet. A step lasts from the end of the rank that ends it last to
-         * the same of the next step; this may be another rank, so that only the work of the least
-         * busy rank is a bound. */
+        /* No rank waits for the others. A step lasts from its end on the rank that ends it last to
+         * the end of the next step on the rank that ends that one last. These may be two ranks, so
+         * only the work of the least busy rank is a bound. */
         *step_s_out = least_busy_s(&step);
         return MS_OK;
     }
@@ -269,6 +270,8 @@ static ms_status run_step(const ms_job *job, ms_timing *timing, const ms_step_co
     return status == MS_OK ? run_steps(&step, step_s_out) : status;
 }
 
+/* If no time exceeds its lower bound by much (bound_slack), the bound is the estimate less the
+ * largest excess. Otherwise the clocks are run a second time with lower bounds of all times. */
 ms_status ms_step_estimate(const ms_job *job, const ms_step_context *context, double *step_s_out,
                            double *bound_s_out) {
     ms_timing timing = {

@@ -12,11 +12,10 @@ typedef struct ms_step_context {
     const ms_order *order; /* of the job's program */
     ms_comm_classes *comm; /* of the job's mesh and platform */
     ms_layout_storage *space;
-    ms_arena *scratch; /* storage that the caller clears after the call */
-    ms_sharing
-        *sharing;       /* for contention between pipeline ranks on shared links; NULL: neglected */
-    double bound_slack; /* share of the step by which the bound may be too low, where that saves a
-                           second run of the clocks; 0: none */
+    ms_arena *scratch;   /* storage that the caller clears after the call */
+    ms_sharing *sharing; /* for contention of pipeline ranks on shared links; NULL: neglected */
+    double bound_slack;  /* share of the step by which the bound may be too low, where that saves a
+                            second run of the clocks; 0: none */
 } ms_step_context;
 
 /* Estimate the time of a step, and a lower bound of the step in any simulation: the same

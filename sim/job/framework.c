@@ -48,8 +48,8 @@ typedef struct profile_lookup {
     ms_diag *diag;
 } profile_lookup;
 
-/* The folders in which a profile is looked for, in order: of the workload, the current one, those
- * that come with meshsim. Returns MS_OK; MS_E_NOMEM. */
+/* List the folders in which a profile is looked for, in this order: the workload's folder, the
+ * current one, those that come with meshsim. Returns MS_OK; MS_E_NOMEM. */
 static ms_status find_folders(const profile_lookup *lookup, const char *data_folder,
                               const char *const **folders_out) {
     const char *candidates[] = {
@@ -64,8 +64,8 @@ static ms_status find_folders(const profile_lookup *lookup, const char *data_fol
                    : MS_E_NOMEM;
 }
 
-/* The path of the profile. A relative path in the workload starts at the workload's folder. Returns
- * MS_OK; MS_E_INPUT (reported) where there is none; MS_E_NOMEM. */
+/* Find the path of the profile. A relative path in the workload starts at the workload's folder.
+ * Returns MS_OK; MS_E_INPUT (reported) where there is none; MS_E_NOMEM. */
 static ms_status find_profile(const profile_lookup *lookup, const char *data_folder,
                               const char **path_out) {
     ms_file_search search = {.subfolder = ""};
@@ -237,8 +237,8 @@ typedef struct choice_key {
     const char *key;
 } choice_key;
 
-/* The mapping that holds a key, if the key came from the framework; NULL: it did not, or is not
- * there. */
+/* The mapping that holds a key, if the key came from the framework; NULL: the key did not, or the
+ * tree lacks it. */
 static ms_node *holder_of(ms_node *root, choice_key at) {
     ms_node *mapping = at.mapping == NULL ? root : ms_node_get(root, at.mapping);
     return ms_spec_is_choice(ms_node_get(mapping, at.key)) ? mapping : NULL;
@@ -286,7 +286,7 @@ static void fit_data(ms_node *root, ms_job_spec *spec) {
     }
 }
 
-/* Whether collectives of tensor parallelism can run beside products: pieces of products need
+/* Whether collectives of tensor parallelism can run beside products: chunks of products need
  * sequence parallelism, and overlap is not built beside experts and latent attention. is_alone: tp
  * is 1. */
 static bool runs_beside_products(const ms_job_spec *spec, bool is_alone) {
@@ -419,7 +419,7 @@ static void fit_recomputation(ms_node *root, ms_job_spec *spec) {
     }
 }
 
-/* Take back the framework's choices that the job has no use for; nothing without a framework. */
+/* Take back the framework's choices that the job has no use for, if the job has a framework. */
 void ms_spec_fit_choices(ms_job_spec *spec, ms_node *root) {
     if (spec->framework.name != NULL) {
         fit_schedule(root, spec);

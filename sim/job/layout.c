@@ -4,8 +4,8 @@
 
 #include "job/internal.h"
 
-/* Check that at most one axis with a name of the user's own is larger than 1. It holds further
- * replicas; with a second one it would be unclear which is meant. */
+/* Check that at most one axis with a name of the user's own is larger than 1. The ranks along such
+ * an axis are further replicas; with a second one it would be unclear which axis is meant. */
 static ms_status check_axes(const ms_job_spec *spec, const ms_mesh *mesh, ms_arena *arena,
                             ms_diag *diag) {
     int others = 0;

@@ -16,47 +16,47 @@ static const char *const DEEPSPEED[] = {
     "deepspeed", "megatron-deepspeed", "megatron-deepspeed-fp16", "bloom", "bloom-fp16", NULL};
 static const char *const TORCHTITAN[] = {"torchtitan", "torchtitan-2025", NULL};
 
-/* Experts over several tp ranks without sequence parallelism. */
+/* Whether a model with experts has several tp ranks without sequence parallelism. */
 static bool has_experts_without_sequence(const ms_job_spec *spec, const ms_model_layout *layout) {
     return spec->model.moe.experts > 0 && layout->tp > 1 && !layout->has_sequence_parallel;
 }
 
-/* Megatron's interleaved schedules with more than one virtual stage per rank: with one Megatron
- * does not interleave. */
+/* Whether the schedule is one of Megatron's interleaved ones, with more than one virtual stage per
+ * rank: with one virtual stage Megatron does not interleave. */
 static bool is_interleaved(const ms_job_spec *spec) {
     const ms_spec_schedule *schedule = &spec->schedule;
     return schedule->chunks > 1 && (schedule->kind == MS_SCHEDULE_INTERLEAVED ||
                                     schedule->kind == MS_SCHEDULE_INTERLEAVED_FLEXIBLE);
 }
 
-/* Interleaving on a single pipeline rank. */
+/* Whether a schedule interleaves on a single pipeline rank. */
 static bool interleaves_one_rank(const ms_job_spec *spec, const ms_model_layout *layout) {
     return is_interleaved(spec) && layout->pp < 2;
 }
 
-/* Interleaving on fewer than three pipeline ranks with sends that block. */
+/* Whether a schedule interleaves on fewer than three pipeline ranks with sends that block. */
 static bool interleaves_two_blocking(const ms_job_spec *spec, const ms_model_layout *layout) {
     return is_interleaved(spec) && layout->pp < 3 && spec->schedule.sends == MS_SENDS_BLOCKING;
 }
 
-/* Overlapped gathers of parameters without overlapped reductions of gradients. */
+/* Whether gathers of parameters are overlapped and reductions of gradients are not. */
 static bool gathers_without_reducing(const ms_job_spec *spec, const ms_model_layout *layout) {
     return layout->zero > 0 && spec->choices.has_gather_overlap &&
            !spec->choices.has_reduce_overlap;
 }
 
-/* A sequence that cannot be cut in two parts for each cp rank. */
+/* Whether the sequence cannot be cut in two parts for each cp rank. */
 static bool has_odd_context(const ms_job_spec *spec, const ms_model_layout *layout) {
     return layout->cp > 1 && spec->model.sequence % (2 * layout->cp) != 0;
 }
 
-/* ZeRO 2 or 3 with several pipeline ranks. */
+/* Whether ZeRO 2 or 3 is used with several pipeline ranks. */
 static bool shards_gradients_of_stages(const ms_job_spec *spec, const ms_model_layout *layout) {
     (void)spec;
     return layout->pp > 1 && layout->zero >= 2;
 }
 
-/* A schedule kind for several virtual stages per rank, with one virtual stage per rank. */
+/* Whether a schedule kind for several virtual stages per rank has one virtual stage per rank. */
 static bool loops_one_stage(const ms_job_spec *spec, const ms_model_layout *layout) {
     const ms_spec_schedule *schedule = &spec->schedule;
     return layout->pp > 1 && schedule->kind != MS_SCHEDULE_CUSTOM && schedule->chunks == 1 &&

@@ -24,8 +24,8 @@ static int partner_of(const ms_program *program, int p) {
     return p;
 }
 
-/* Visit the collectives of a plan from `*next` on, up to one between the two directions. *next:
- * index of that one in the plan, or the plan's end. */
+/* Visit the collectives of a plan from `*next` on, up to but not including a collective between the
+ * two directions. *next: becomes the index of that collective, or the plan's end. */
 static ms_status visit_groups(const reduction_walk *walk, int p, const ms_pass_plan *plan,
                               int *next) {
     ms_status status = MS_OK;

@@ -9,7 +9,7 @@ static const ms_linear_names OUTPUT = {"attention_output", "attention_output_inp
                                        "attention_output_weight_grad",
                                        "attention_output_bias_grad"};
 
-/* Add the norms of queries and of keys, head by head; nothing in models without such norms. */
+/* Add the norms of queries and of keys, head by head, if the model has them. */
 static void add_qk_norms(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     ms_work work = builder->model->is_rms_norm ? MS_WORK_RMS_NORM : MS_WORK_LAYER_NORM;

@@ -84,8 +84,8 @@ static void close_bucket(bucket_finder *finder, int kind, int event) {
 
 /* Put the gradient of a weight into the open bucket of its kind. weight: its parameters, and the
  * event that makes its gradient. A capped bucket without room for the weight is closed first: the
- * framework finds that out when the weight's gradient is there, so the bucket is reduced behind the
- * weight's event. unit: gets the index of its first bucket (lowest). */
+ * framework finds that out when the weight's gradient has been computed, so the bucket is reduced
+ * behind the weight's event. unit: gets the index of its first bucket (lowest). */
 static void add_weight(bucket_finder *finder, ms_bucket_unit *unit, int kind, ms_bucket weight) {
     bool is_capped = finder->builder->layout->bucketing == MS_BUCKETS_CAPPED;
     bool is_alone = finder->alone > 0 && weight.parameters >= finder->alone;

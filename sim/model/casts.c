@@ -96,7 +96,8 @@ static void add_slow_kernel(ms_cost_builder *builder, const char *name, elements
     }
 }
 
-/* The same at the speed of other memory-bound kernels. */
+/* Add a memory-bound kernel over a tensor, as add_slow_kernel does, at the speed of other
+ * memory-bound kernels. */
 static void add_kernel(ms_cost_builder *builder, const char *name, elements count, double each_B) {
     add_slow_kernel(builder, name, count, each_B, 1);
 }
@@ -140,8 +141,8 @@ static void add_transpose(ms_cost_builder *builder, elements count) {
 }
 
 /* Whether the norm before a column-parallel product writes its result in fp8: with Transformer
- * Engine's norms under delayed scaling. With sequence parallelism only where tp ranks gather
- * fp8. */
+ * Engine's norms under delayed scaling. With sequence parallelism this is so only if tp ranks
+ * gather fp8. */
 static bool is_cast_by_norm(const ms_cost_builder *builder) {
     const ms_products *products = products_of(builder);
     return builder->product.side == MS_SIDE_COLUMN && builder->model->kernels == MS_KERNELS_FUSED &&

@@ -152,12 +152,12 @@ static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *cost
 /* Parameters of all stages of a pipeline rank. */
 typedef struct rank_parameters {
     ms_parameter_count count;
-    double split_tokens;    /* as ms_own_token_parameters, summed over the stages [count] */
-    ms_rank_buckets stages; /* those of them that have buckets */
+    double own_token_parameters; /* as ms_own_token_parameters, summed over the stages [count] */
+    ms_rank_buckets stages;      /* those of them that have buckets */
 } rank_parameters;
 
-/* Append the buckets of `stage` to those of a pipeline rank; nothing where the stage has none or
- * memory is short. */
+/* Append the buckets of `stage`, if it has any, to those of a pipeline rank. When memory runs out,
+ * nothing is appended. */
 static void add_buckets(const ms_cost_builder *builder, int stage, ms_rank_buckets *stages) {
     struct ms_stage_buckets *buckets = builder->unit.buckets.of_stages[stage];
     struct ms_stage_buckets **of =
@@ -179,7 +179,7 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
     const ms_model_layout *layout = builder->layout;
     const ms_stage_cost *cost = &costs->stage[stage];
     ms_stage_content content = content_of(layout, stage, cost->layer_first);
-    double split_tokens = ms_own_token_parameters(builder, content);
+    double own_token_parameters = ms_own_token_parameters(builder, content);
     ms_parameter_count count = {.dense = cost->parameters - cost->expert_parameters,
                                 .expert = cost->expert_parameters};
     if (builder->precision->products.format != MS_PRODUCT_PLAIN) {
@@ -191,7 +191,7 @@ static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *cost
         int owner = ms_stage_owner(layout, direction, stage);
         if (direction == 0 || owner != first) {
             ms_parameters_add(&ranks[owner].count, &count);
-            ranks[owner].split_tokens += split_tokens;
+            ranks[owner].own_token_parameters += own_token_parameters;
             add_buckets(builder, stage, &ranks[owner].stages);
         }
     }
@@ -215,7 +215,7 @@ static ms_status fill_ranks(ms_cost_builder *builder, ms_stage_costs *costs) {
         ms_parameter_count count = ranks[p].count;
         costs->optimizer_s[p] = ms_optimizer_time_s(builder, count) + layout->blocking_launch_s;
         costs->before_update[p] =
-            ms_before_update(builder, &ranks[p].stages, count, ranks[p].split_tokens);
+            ms_before_update(builder, &ranks[p].stages, count, ranks[p].own_token_parameters);
         costs->after_update[p] =
             ms_after_update(builder, &ranks[p].stages, has_gather ? count : none);
     }

@@ -166,7 +166,7 @@ static void add_head_backward(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* Add the final norm, the head and the loss for a pass; nothing in a model without vocabulary. */
+/* Add the final norm, the head and the loss for a pass, if the model has a vocabulary. */
 void ms_cost_head(ms_cost_builder *builder, ms_pass pass) {
     if (builder->shard.vocab <= 0) {
         return;

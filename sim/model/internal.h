@@ -201,7 +201,7 @@ typedef struct ms_cost_builder {
     int stage_first;  /**< first layer of the virtual stage being built */
     ms_fsdp_unit_progress unit; /**< position of the pass among its units */
     unsigned repeated;          /**< MS_RECOMPUTE_ bits of the layer being added */
-    ms_product_role product;    /**< product being added, and its place in the layer */
+    ms_product_role product;    /**< the product being added, and its position in the layer */
     ms_cost_wanted wanted;
     const struct ms_moe_load *moe_loads; /**< [layers and MTP modules]; NULL without experts */
     ms_built_layer built_layers[MS_LAYER_KINDS]
@@ -399,7 +399,7 @@ double ms_held_weights_B(const ms_cost_builder *builder, double weights);
 /** Bytes per element of a product's input as it is kept for the backward pass [B]. */
 double ms_kept_input_B(const ms_cost_builder *builder, ms_product_kind kind);
 
-/** Adds one operator of a half of a layer: a norm, a linear layer, an activation, the attention. */
+/** Add one operator of a half of a layer: a norm, a linear layer, an activation, the attention. */
 typedef void (*ms_operator)(ms_cost_builder *builder, unsigned parts);
 /** Add the operators of a half, given in forward order. In a backward pass they are added in
  * reverse where collectives stand between them, else in the order given, which then gives the same
@@ -568,9 +568,10 @@ void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit
                       bool is_last);
 /** Segments of the step's end before the optimizer: reductions that the passes have not done, and
  * the sums over both directions. stages: the rank's stages with buckets; none where whole units
- * are reduced. held: parameters of both directions. split_tokens: of ms_own_token_parameters. */
+ * are reduced. held: parameters of both directions. own_token_parameters: of
+ * ms_own_token_parameters. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
-                              ms_parameter_count held, double split_tokens);
+                              ms_parameter_count held, double own_token_parameters);
 /** Segments of the step's end after the optimizer: the gathers of parameters that the passes do not
  * gather. gathered: parameters of the rank's stages; 0: passes gather them. */
 ms_pass_plan ms_after_update(ms_cost_builder *builder, const ms_rank_buckets *stages,

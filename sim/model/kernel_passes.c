@@ -51,7 +51,7 @@
  * reductions, not beyond what is compiled as one: torchtitan compiles each block). */
 #include "model/internal.h"
 
-/* The kernels of a piece of work, and what they move together. */
+/* The kernels of a memory-bound work (ms_work), and the bytes that all of them move together. */
 typedef struct passes {
     double elements; /* of activations, read or written, for each element of the work */
     double fp32_B;   /* read or written beside those, for each element of the work [B] */
@@ -109,8 +109,8 @@ static const passes SEPARATE_DROPOUT = {7, 1, 3};
  * gain's gradient fall away for these. */
 static const double COMPILED_NORM = 1.5, COMPILED_NORM_BACKWARD = 4;
 
-/* The kernels of a piece of work in the model's framework, in one direction. Compiled kernels move
- * as much as fused ones, but for norms, and for complex rotary embeddings, which stay eager. */
+/* The kernels of a work in the model's framework, in one direction. Compiled kernels move as much
+ * as fused ones, but for norms, and for complex rotary embeddings, which stay eager. */
 static passes passes_of(const ms_model *model, ms_work work, bool is_backward) {
     ms_kernels kernels = model->kernels;
     bool is_compiled = kernels == MS_KERNELS_COMPILED;
@@ -130,7 +130,7 @@ static passes passes_of(const ms_model *model, ms_work work, bool is_backward) {
     return each;
 }
 
-/* A piece of work without its two kernels that copy to fp32 and back, where activations are in fp32
+/* The kernels of a work without the two that copy to fp32 and back, where activations are in fp32
  * already. All work that is not fused has these two copies (has_casts). */
 static passes without_casts(passes each) {
     enum { CASTS = 2, SINGLE_B = 4 };
@@ -140,13 +140,13 @@ static passes without_casts(passes each) {
     return each;
 }
 
-/* Whether a piece of work begins with a copy to fp32 and ends with a copy back. */
+/* Whether a work begins with a copy to fp32 and ends with a copy back. */
 static bool has_casts(const ms_model *model, ms_work work) {
     bool is_written_out = work == MS_WORK_RMS_NORM || work == MS_WORK_ROTARY;
     return work == MS_WORK_WIDE_SOFTMAX || (model->kernels == MS_KERNELS_EAGER && is_written_out);
 }
 
-/* Add the kernels of a piece of memory-bound work, with its bytes divided evenly over them. */
+/* Add the kernels of a memory-bound work, with its bytes divided evenly over them. */
 void ms_cost_memory_work(ms_cost_builder *builder, const char *name, ms_work work, bool is_backward,
                          double elements) {
     passes each = passes_of(builder->model, work, is_backward);

@@ -17,8 +17,8 @@
  * - FSDP unit: parameters that are gathered together, and whose gradients are reduced together:
  *   a layer, the embedding or the head. In base: the unit of a quantity.
  * - bucket: gradients that one collective reduces.
- * - chunk: a share of a product that runs beside a collective of tensor parallelism. A chunk is
- *   something else: in schedule, a virtual stage.
+ * - chunk: a share of a product that runs beside a collective of tensor parallelism. In schedule:
+ *   one of the virtual stages of a rank.
  * - slice: a share of a sequence that has passes of its own (schedule.splits).
  * - product: a matrix product with weights; format: the number type that it multiplies in.
  * - working type: the type of parameters and activations (ms_precision.parameter_B).

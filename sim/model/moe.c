@@ -137,7 +137,7 @@ static void add_search(ms_cost_builder *builder, double tokens, double experts) 
                         fmax(gpu->kernels.search_s * entries / moving_s, 1));
 }
 
-/* Add the kernels of a piece of router work. The bytes of tables are divided evenly over their
+/* Add the kernels of one kind of the router's work. The bytes of tables are divided evenly over the
  * kernels. */
 static void add_router_work(const moe_half *half, const char *name, router_work work) {
     ms_cost_builder *builder = half->builder;

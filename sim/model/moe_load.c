@@ -92,7 +92,7 @@ void ms_moe_popularity(const ms_moe *moe, int layer, double *popularity_out) {
     }
 }
 
-/* One round of moving the copies that experts above `limit` cannot take to the experts below it, in
+/* Run one round: move the copies that experts above `limit` cannot take to the experts below it, in
  * proportion to what these have. copies: [experts]. Returns whether another round may be needed,
  * because an expert may now be above the limit. */
 static bool pass_on(double *copies, int experts, double limit) {

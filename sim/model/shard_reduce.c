@@ -26,7 +26,7 @@ bool ms_reduces_in_passes(const ms_model_layout *layout) {
     return layout->reduce != MS_REDUCE_LAST || layout->has_reduce_overlap;
 }
 
-/* On which microbatches passes reduce gradients. */
+/* The microbatches on which passes reduce gradients. */
 static ms_when when_reduced(const ms_model_layout *layout) {
     static const ms_when WHEN[] = {[MS_REDUCE_LAST] = MS_WHEN_LAST,
                                    [MS_REDUCE_EVERY] = MS_WHEN_ALWAYS,

@@ -46,9 +46,8 @@ typedef enum ms_when {
 typedef struct ms_segment_kernels {
     int use_first, uses; /**< ms_stage_costs.uses[use_first .. use_first + uses) */
     int launches;        /**< calls of all kernels of the segment together */
-    bool
-        has_host_wait; /**< the rank's host waits for all work before the segment before it launches
-                          the segment's kernels; in an overlapped pair of passes it does not wait */
+    bool has_host_wait;  /**< the rank's host waits for all work before the segment before it
+                            launches the kernels; in an overlapped pair of passes it does not */
 } ms_segment_kernels;
 
 /** A segment of a pass: either computation on the compute stream or a collective.
@@ -66,13 +65,12 @@ typedef struct ms_segment {
     int wait_count;
     bool is_experts; /**< computation: the half's first one that uses routed experts' weights */
     int layer; /**< global transformer layer, 0-based; -1: embedding, head, loss or a whole stage */
-    double time_s; /**< computation [s] */
-    double
-        pair_extra_s;   /**< time that the computation takes longer in an overlapped pair of passes,
-                           where communication holds ms_model_layout.communication_sms SMs [s] */
-    double flop;        /**< executed FLOP: fused attention skips half under the causal mask */
-    double bytes_moved; /**< HBM traffic [B] */
-    ms_axis axis;       /**< collective: the axis that metrics count its time for */
+    double time_s;       /**< computation [s] */
+    double pair_extra_s; /**< time that the computation takes longer in an overlapped pair, since
+                            communication holds ms_model_layout.communication_sms SMs [s] */
+    double flop;         /**< executed FLOP: fused attention skips half under the causal mask */
+    double bytes_moved;  /**< HBM traffic [B] */
+    ms_axis axis;        /**< collective: the axis that metrics count its time for */
     unsigned group_axes; /**< collective: axes that its group spans, MS_AXIS_BIT each, and
                             MS_AXES_OF_EXPERTS; 0: `axis` alone */
     ms_coll_kind coll;   /**< collective: the kind, such as MS_COLL_ALL_GATHER */
@@ -101,9 +99,8 @@ typedef struct ms_repeat {
 typedef struct ms_pass_plan {
     int first; /**< index into ms_stage_costs.segments */
     int count;
-    unsigned when; /**< 1 << ms_when of all its segments that do not run on every microbatch */
-    ms_repeat
-        repeat; /**< repeated segments of an outline (ms_model_outline); a whole plan has none */
+    unsigned when;    /**< 1 << ms_when of all its segments that do not run on every microbatch */
+    ms_repeat repeat; /**< repeated segments of an outline (ms_model_outline); else empty */
 } ms_pass_plan;
 
 /** Bytes per GPU of one virtual stage. */
@@ -129,8 +126,7 @@ typedef struct ms_stage_memory {
 
 /** One virtual stage. */
 typedef struct ms_stage_cost {
-    ms_pass_plan
-        passes[MS_PASS_COUNT]; /**< F, I, W and B (B = I and W fused, with recomputation) */
+    ms_pass_plan passes[MS_PASS_COUNT]; /**< F, I, W and B (I and W fused, with recomputation) */
     ms_pass_plan unshard;   /**< asynchronous collectives that gather all its parameters, where the
                                schedule says when; else empty */
     double send_forward_B;  /**< activation each rank sends to stage + 1 per microbatch [B]; 0 for

@@ -80,7 +80,8 @@ void ms_cost_half_end(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* Pieces that a product is cut into to overlap with its collective; 1: it stays whole. */
+/* Number of chunks into which a product is cut so that it overlaps with its collective; 1: the
+ * product stays whole. */
 static int chunk_count(const ms_cost_builder *builder) {
     switch (builder->layout->tp_overlap) {
     case MS_TP_OVERLAP_CHUNKS:

@@ -81,7 +81,8 @@ static int gathered_by(const ms_stage_buckets *buckets, int kind, int unit) {
 }
 
 /* Start the gathers of a kind of buckets that are to be under way once the builder's unit has
- * begun. Returns the number to wait for the unit's own lowest bucket by. */
+ * begun. Returns the number by which the unit waits for the gather of its own lowest bucket; 0: it
+ * has none of this kind. */
 static int gather_kind(ms_cost_builder *builder, int kind) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     const ms_bucket_list *list = &buckets->of[kind];
@@ -105,8 +106,8 @@ static ms_fsdp_unit_unshards gather_buckets(ms_cost_builder *builder) {
                                    .expert = gather_kind(builder, MS_BUCKET_EXPERT)};
 }
 
-/* Gather the parameters of the next unit while this one computes; in a pass's first unit, its own
- * before. */
+/* Gather the parameters of the next unit while the current unit computes. The first unit of a pass
+ * gathers its own parameters before that. next: NULL: the current unit is the last. */
 static void gather_ahead(ms_cost_builder *builder, const ms_fsdp_unit *unit,
                          const ms_fsdp_unit *next) {
     if (builder->segments.count == builder->unit.units_first) {
@@ -248,7 +249,7 @@ void ms_fsdp_unit_end(ms_cost_builder *builder, ms_pass pass, const ms_fsdp_unit
 }
 
 /* Add the sum of a buffer over the two ranks that hold the same stages, one in each direction of
- * the pipeline; nothing in a pipeline with one direction. */
+ * the pipeline. In a pipeline with one direction nothing is added. */
 static void sum_directions(ms_cost_builder *builder, double bytes) {
     ms_cost_communicate(builder, &(ms_comm){.axis = MS_AXIS_DP,
                                             .kind = MS_COLL_ALL_REDUCE,
@@ -289,10 +290,10 @@ static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *st
 /* The plan of a step's end before the optimizer. With sequence parallelism the parameters that tp
  * ranks share are first summed over tp. */
 ms_pass_plan ms_before_update(ms_cost_builder *builder, const ms_rank_buckets *stages,
-                              ms_parameter_count held, double split_tokens) {
+                              ms_parameter_count held, double own_token_parameters) {
     double gradient_B = builder->precision->gradient_B;
     ms_cost_begin_plan(builder);
-    ms_cost_collective(builder, MS_COLL_ALL_REDUCE, split_tokens * gradient_B);
+    ms_cost_collective(builder, MS_COLL_ALL_REDUCE, own_token_parameters * gradient_B);
     finish_gradients(builder, stages, held.dense * gradient_B, false);
     finish_gradients(builder, stages, held.expert * gradient_B, true);
     return (ms_pass_plan){.first = (int)builder->pass_first,

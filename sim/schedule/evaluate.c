@@ -7,8 +7,8 @@
 
 #include "schedule/order.h"
 
-/* Check that costs[0..count-1] are numbers from 0 to the maximum. name: of one entry, in the
- * message. */
+/* Check that costs[0..count-1] are numbers from 0 to MS_SCHEDULE_COST_MAX. name: of one entry, in
+ * the message. Returns false after reporting a fault. */
 static bool check_cost(const char *name, const double *costs, int count, ms_diag *diag) {
     for (int i = 0; i < count; i++) {
         /* negated, so that it refuses NaN too */
@@ -21,7 +21,8 @@ static bool check_cost(const char *name, const double *costs, int count, ms_diag
     return true;
 }
 
-/* Check the factor by which the time of overlapped pairs is scaled. */
+/* Check the factor by which the time of overlapped pairs is scaled. Returns false after reporting a
+ * fault. */
 static bool check_scale(double scale, ms_diag *diag) {
     if (scale >= 0 && scale <= MS_SCHEDULE_SCALE_MAX) {
         return true;
@@ -31,7 +32,7 @@ static bool check_scale(double scale, ms_diag *diag) {
     return false;
 }
 
-/* Check all costs of a program; reports the first that is out of range. */
+/* Check all costs of a program. Returns false after reporting the first that is out of range. */
 static bool check_costs(const ms_program *program, const ms_schedule_costs *costs, ms_diag *diag) {
     int stages = program->model_stages;
     return check_cost("forward cost of stage", costs->forward, stages, diag) &&

@@ -197,7 +197,8 @@ typedef struct ms_fault_location {
     void *context; /**< first argument of both functions */
 } ms_fault_location;
 
-/** Report a fault at its place in a file; without a file (`location` NULL) with its rank only.
+/** Report a fault at its place in the file of the program; without a file (`location` NULL) with
+ * its rank only.
  *  index: as in ms_fault_location.report.  Returns MS_E_INPUT. */
 ms_status ms_fault_report(const ms_fault_location *location, int rank, int64_t index, ms_diag *diag,
                           const char *format, ...) __attribute__((format(printf, 5, 6)));

@@ -141,7 +141,7 @@ static int take_rank(const ms_ready_order *order, uint64_t *ranks, int from) {
 }
 
 /* Make the next rank that is not blocked the current one, in this round or else in the next round.
- * Returns false when all ranks are blocked or at their end. */
+ * Returns false when all ranks are blocked or at their end; order->rank is then -1. */
 static bool turn_to_next_rank(ms_ready_order *order) {
     /* ranks before the current one are only ever added to the next round (wake) */
     int rank = take_rank(order, order->this_round, order->rank < 0 ? 0 : order->rank);

@@ -18,9 +18,8 @@ typedef struct upcoming {
 typedef struct planner {
     const ms_action *actions;
     size_t count;
-    size_t *next; /* [count] the next pass of the same stage; `count`: none */
-    upcoming
-        *order; /* [stages] stages with passes left, by next pass; the first `waiting` are valid */
+    size_t *next;    /* [count] the next pass of the same stage; `count`: none */
+    upcoming *order; /* [stages] the first `waiting`: stages with passes left, by next pass */
     int waiting;
     int16_t *unsharded; /* [stages] unsharded stages, ascending; the first `held` are valid */
     int held;
@@ -55,8 +54,8 @@ static void look_ahead(planner *plan, size_t *first, int stages) {
     }
 }
 
-/* Go past the current pass: its stage, the first in `order`, moves to the place of its next pass,
- * or leaves. */
+/* Go past the current pass. Its stage, the first in `order`, is entered again by the index of its
+ * next pass, or is removed if it has no further pass. */
 static void go_past_pass(planner *plan) {
     upcoming entry = plan->order[0];
     plan->waiting--;
@@ -95,7 +94,8 @@ static bool is_wanted(const planner *plan, int wanted, int stage) {
     return false;
 }
 
-/* Reshard every unsharded stage that is not among the first `wanted` stages of `order`. */
+/* Reshard every unsharded stage that is not among the first `wanted` stages of `order`. before:
+ * index of the pass before which this happens. */
 static void reshard_unwanted(planner *plan, size_t before, int wanted) {
     int kept = 0;
     for (int i = 0; i < plan->held; i++) {

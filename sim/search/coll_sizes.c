@@ -75,8 +75,8 @@ static ms_status fill_rows(const ms_sizes_study *study, const ms_dag *dag,
     return MS_OK;
 }
 
-/* Lays out one operation per size in a graph, runs the graph, and reads each operation's time from
- * the timeline. */
+/* Lay out one operation per size in a graph, run the graph, and read each operation's time from the
+ * timeline. */
 ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_diag *diag,
                             ms_sizes_result *result_out) {
     ms_collective_row row = {.kind = study->kind,

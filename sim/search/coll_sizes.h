@@ -26,10 +26,9 @@ typedef struct ms_sizes_study {
     ms_coll_algorithm algorithm; /**< MS_ALGORITHM_AUTO, or one that the kind of collective has */
     ms_protocol protocol;        /**< MS_PROTOCOL_AUTO; another needs a library in the platform */
     ms_fidelity fidelity;
-    int ranks; /**< on GPUs 0..ranks-1; 2 for p2p */
-    double
-        sizes_B[MS_SIZES_MAX]; /**< [count] sizes of the full buffer, each a run of its own [B] */
-    int count;                 /**< >= 1 */
+    int ranks;                    /**< on GPUs 0..ranks-1; 2 for p2p */
+    double sizes_B[MS_SIZES_MAX]; /**< [count] sizes of the full buffer, one for each run [B] */
+    int count;                    /**< >= 1 */
 } ms_sizes_study;
 
 /** The result of one size. */

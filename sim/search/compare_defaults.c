@@ -137,8 +137,8 @@ typedef struct key_pair {
     const resolved_key *a, *b;
 } key_pair;
 
-/* The next key of two sorted lists, with its line on each side that has the key. at: [2] index of
- * the next line of each side, moved on. Returns false at the end of both. */
+/* Find the next key of two sorted lists, with its line on each side that has the key. at: [2] index
+ * of the next line of each side, moved on. Returns false at the end of both. */
 static bool next_pair(const resolved_keys sides[2], size_t at[2], key_pair *out) {
     bool has_a = at[0] < sides[0].count;
     bool has_b = at[1] < sides[1].count;

@@ -63,8 +63,8 @@ static bool add_column(const ms_value *row, const char *column, ms_buffer *name)
     }
 }
 
-/* The name of a row by its first columns, or its position where it lacks one of them. index: its
- * position in the list. columns: how many. In `arena`; NULL: no memory. */
+/* The name of a row by its first columns, or its index if the row lacks one of them. index: of the
+ * row in the list. columns: number of columns. The name is in `arena`; NULL: no memory. */
 static const char *name_row(const ms_value *row, size_t index, const identity *what, size_t columns,
                             ms_arena *arena) {
     ms_buffer name;

@@ -19,10 +19,11 @@ static ms_node *add_node(ms_node *mapping, const char *key, const char *text, ms
     return node;
 }
 
-/* The assumed framework. Without a framework a simulated job overlaps nothing and shards nothing,
- * which no user wants. Megatron Core is the framework that models are most often pretrained with at
- * the sizes that clusters are planned for. Its documentation asks for sequence parallelism wherever
- * tensor parallelism is used (megatron.core.model_parallel_config, sequence_parallel). */
+/* The framework that is assumed is Megatron Core. Without a framework a simulated job overlaps
+ * nothing and shards nothing, which no user wants. Megatron Core is the framework that models are
+ * most often pretrained with at the sizes that clusters are planned for. Its documentation asks for
+ * sequence parallelism wherever tensor parallelism is used (megatron.core.model_parallel_config,
+ * sequence_parallel). */
 ms_status ms_config_workload_assume(ms_config_workload *workload, ms_arena *arena, ms_diag *diag) {
     static const ms_source_key FRAMEWORK = {
         .key = "framework",
@@ -56,7 +57,7 @@ ms_status ms_config_workload_assume(ms_config_workload *workload, ms_arena *aren
     return is_added ? MS_OK : ms_diag_no_memory(diag);
 }
 
-/* Reads the config and the table of model types, makes the model by its type, and adds the assumed
+/* Read the config and the table of model types, make the model by its type, and add the assumed
  * framework. */
 ms_status ms_config_workload_read(const char *path, const char *data_folder, ms_arena *arena,
                                   ms_diag *diag, ms_config_workload *workload_out) {

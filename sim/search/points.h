@@ -27,7 +27,7 @@ typedef struct ms_point {
 /** The parameters of a study. All is borrowed. */
 typedef struct ms_points_study {
     size_t count; /**< of points */
-    /** Makes the point of an index, in `arena`; called more than once for each.  diag: gets the
+    /** Make the point of an index, in `arena`; called more than once for each.  diag: gets the
      * reason why there is no such job.  Returns MS_OK; MS_E_INPUT where there is no such job, which
      * becomes a refused point; any other status ends the study. */
     ms_status (*make)(void *context, size_t index, ms_arena *arena, ms_diag *diag,

@@ -257,8 +257,8 @@ static ms_status make_row(const comparison *c, const ms_schedule_choice *choice,
     return status == MS_OK && row->reason == NULL ? check_cap(c, row) : status;
 }
 
-/* Opens the first schedule with a file with its own sizes, and takes P and M of this schedule where
- * the study has 0. */
+/* Open the first schedule that is read from a file with the file's own sizes, and take P and M of
+ * it where the study has 0. */
 ms_status ms_paper_sizes_from_file(ms_paper_study *study, ms_arena *arena, ms_diag *diag) {
     ms_schedule_spec *sizes = &study->sizes;
     size_t file = 0;

@@ -196,8 +196,8 @@ static ms_status run(simulation *s) {
     return status;
 }
 
-/* Names the traces and derives all specs before the first simulation, so that faults are reported
- * at once. */
+/* Name the traces and derive all specs before the first simulation, so that faults are reported at
+ * once. */
 ms_status ms_schedules_simulate(const ms_simulated_study *study, ms_arena *arena, ms_diag *diag,
                                 ms_simulated_row *rows_out) {
     simulation s = {.study = study,

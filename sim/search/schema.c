@@ -83,7 +83,7 @@ static void add_range(ms_value *out, const ms_field *field) {
     }
 }
 
-/* A number without a unit: as such, or as a text with a percent sign ("5 %"). */
+/* Add the schema of a number without a unit: as such, or as a text with a percent sign ("5 %"). */
 static void add_number(ms_value *out, const ms_field *field) {
     ms_value *ways = ms_value_add(out, "anyOf", MS_VALUE_ARRAY);
     ms_value *number = ms_value_add(ways, NULL, MS_VALUE_OBJECT);
@@ -94,8 +94,8 @@ static void add_number(ms_value *out, const ms_field *field) {
     ms_value_add_string(share, "pattern", "^[-+]?" DIGITS "[ \\t]*%$");
 }
 
-/* A number with its unit, as a text. A schema cannot express the range of such a text, so the
- * description has it. */
+/* Add the schema of a number with its unit, as a text. A schema cannot express the range of such a
+ * text, so the description has it. */
 static void add_quantity(schema *s, ms_value *out, const ms_field *field) {
     char units[256];
     ms_unit_names(field->dimension, "|", units, sizeof units);
@@ -106,7 +106,7 @@ static void add_quantity(schema *s, ms_value *out, const ms_field *field) {
     ms_value_add_string(examples, NULL, ms_unit_example(field->dimension));
 }
 
-/* One of some words. words: ends with NULL. */
+/* Add the schema of a text that is one of some words. words: ends with NULL. */
 static void add_words(ms_value *out, const char *const *words) {
     ms_value *list = ms_value_add(out, "enum", MS_VALUE_ARRAY);
     for (; *words != NULL; words++) {
@@ -114,7 +114,8 @@ static void add_words(ms_value *out, const char *const *words) {
     }
 }
 
-/* Any scalar: to YAML a text may look like a number or a truth value, such as a name `405`. */
+/* Add the schema of any scalar: to YAML a text may look like a number or a truth value, such as a
+ * name `405`. */
 static void add_any_scalar(ms_value *out) {
     ms_value *types = ms_value_add(out, "type", MS_VALUE_ARRAY);
     ms_value_add_string(types, NULL, "string");
@@ -122,8 +123,8 @@ static void add_any_scalar(ms_value *out) {
     ms_value_add_string(types, NULL, "boolean");
 }
 
-/* A text: any, or, where the shape has a list of names, one of them or a text with the shape's
- * prefix. */
+/* Add the schema of a text: any text or, if the shape has a list of names, one of the names or a
+ * text with the shape's prefix. */
 static void add_text(schema *s, ms_value *out, const ms_field *field) {
     const ms_field_shape *shape = shape_of(field);
     if (shape->name == NULL) {
@@ -223,7 +224,7 @@ static void add_needs(ms_value *out, const ms_field *fields, const ms_field_shap
     add_needs_below(all, fields, shape);
 }
 
-/* A mapping whose table depends on its key `kind`: one way per kind. */
+/* Add the schema of a mapping whose table depends on its key `kind`: one way for each kind. */
 static void add_variants(schema *s, ms_value *out, const ms_field_shape *shape, const char *path,
                          asks what) {
     ms_value *ways = ms_value_add(out, "anyOf", MS_VALUE_ARRAY);
@@ -242,9 +243,9 @@ static void add_variants(schema *s, ms_value *out, const ms_field_shape *shape, 
     }
 }
 
-/* A mapping: its rows as properties, keys of the user's own where the shape allows any (`each`),
- * and its required keys. Where a file may give some keys, the properties below require nothing, and
- * add_needs adds a condition with both cases. */
+/* Add the schema of a mapping: its rows as properties, keys of the user's own where the shape
+ * allows any (`each`), and its required keys. Where a file may give some keys, the properties below
+ * require nothing, and add_needs adds a condition with both cases. */
 static void add_mapping(schema *s, ms_value *out, const ms_field *field, const char *path,
                         asks what) {
     const ms_field *fields = field->fields;
@@ -276,13 +277,13 @@ static void add_mapping(schema *s, ms_value *out, const ms_field *field, const c
 
 static void add_entry(schema *s, ms_value *out, const ms_field *field);
 
-/* A list, each of whose entries is one value of the row's type. */
+/* Add the schema of a list, each of whose entries is one value of the row's type. */
 static void add_list(schema *s, ms_value *out, const ms_field *field) {
     add_type(out, "array");
     add_entry(s, ms_value_add(out, "items", MS_VALUE_OBJECT), field);
 }
 
-/* One value of a row's type; for a list's type, one entry of the list. */
+/* Add the schema of one value of a row's type; for a list's type, that of one entry of the list. */
 static void add_entry(schema *s, ms_value *out, const ms_field *field) {
     switch (field->type) {
     case MS_FIELD_INT:
@@ -316,8 +317,8 @@ static void add_entry(schema *s, ms_value *out, const ms_field *field) {
     }
 }
 
-/* A value that code of its own reads: a mapping, a list of the shape's items, a scalar where the
- * row is another way to write a value, or anything but null. */
+/* Add the schema of a value that code of its own reads: a mapping, a list of the shape's items, a
+ * scalar where the row is another way to write a value, or anything but null. */
 static void add_node(schema *s, ms_value *out, const ms_field *field, const char *path, asks what) {
     const ms_field_shape *shape = shape_of(field);
     if (field->fields != NULL || shape->each != NULL || shape->variant != NULL) {
@@ -337,7 +338,8 @@ static bool is_list(ms_field_type type) {
            type == MS_FIELD_NUMBERS || type == MS_FIELD_QUANTITIES;
 }
 
-/* One way to write a row's value. A list of numbers or quantities may also be a single value. */
+/* Add the schema of one way to write a row's value. A list of numbers or quantities may also be a
+ * single value. */
 static void add_way(schema *s, ms_value *out, const ms_field *field, const char *path, asks what) {
     bool takes_single = field->type == MS_FIELD_NUMBERS || field->type == MS_FIELD_QUANTITIES;
     if (field->type == MS_FIELD_NODE || field->type == MS_FIELD_MAP) {

@@ -29,8 +29,8 @@ typedef struct ms_space_request {
                                     path together */
     const ms_node *const *nodes;   /**< [varied.count] nodes of these keys in a file, for messages;
                                        NULL: the command line gave the key, or all keys */
-    const ms_node *gpus_node;      /**< place of `gpus` in a file; NULL: the command line */
-    const ms_node *platforms_node; /**< place of `platforms` in a file; NULL: the command line */
+    const ms_node *gpus_node;      /**< node of `gpus` in a file; NULL: the command line */
+    const ms_node *platforms_node; /**< node of `platforms` in a file; NULL: the command line */
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
     const int *limits;  /**< [platforms.count, or 1] maximum number of GPUs of each platform, which
                              has the most whole nodes below it; NULL: `gpus` are exact */
@@ -108,8 +108,7 @@ bool ms_space_varies(const ms_space *space, const char *setting);
 /** A key that a space varies, for descriptions of the space. */
 typedef struct ms_space_axis_view {
     const char *key;
-    size_t
-        values; /**< number of its values; of an axis of the mesh 0 for any divisor of the GPUs */
+    size_t values; /**< number of its values; 0: an axis of the mesh, any divisor of the GPUs */
 } ms_space_axis_view;
 
 /** The keys that a space varies, those of the mesh first. *axes_out: [*count_out] in `arena`.

@@ -17,7 +17,7 @@ static const char *text_at(const void *row, size_t offset) {
     return *(const char *const *)((const char *)row + offset);
 }
 
-/* Reads the field of the row by the type of the column; a NULL text and a number that is not finite
+/* Read the field of the row by the type of the column; a NULL text and a number that is not finite
  * become null. */
 ms_value ms_table_leaf(const ms_table_column *column, const void *row) {
     const void *field = (const char *)row + column->offset;

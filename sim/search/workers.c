@@ -177,8 +177,8 @@ static void run_child(const pool *p, const ms_job_spec *spec, size_t ticket, int
     _exit(ms_status_exit_code(status)); /* exit would flush buffers that are the parent's */
 }
 
-/* The child's side of a fork: give interrupts their usual effect again, make the child end with its
- * parent (by SIGTERM), and run the job. Never returns. parent: the parent's process id. */
+/* Main function of a forked child: give interrupts their usual effect again, make the child end
+ * with its parent (by SIGTERM), and run the job. Never returns. parent: the parent's process id. */
 static void begin_child(const pool *p, const ms_job_spec *spec, size_t ticket, pid_t parent,
                         int pipe) {
     ms_interrupt_obey();
@@ -306,8 +306,8 @@ static bool keep_texts(const pool *p, ms_buffer *parts, ms_worker_outcome *outco
 }
 
 /* Collect a child that has closed its pipe: wait for its end, make an outcome of what it sent, and
- * free its place among the workers. at: index of the worker; the last worker moves to this place.
- * *outcome: texts in the arena. Returns MS_OK; MS_E_NOMEM (reported). */
+ * remove it from the list of workers. at: index of the worker in p->workers; the last worker moves
+ * to this index. *outcome: texts in the arena. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status collect_child(pool *p, size_t at, ms_worker_outcome *outcome) {
     worker *child = &p->workers[at];
     int state = 0;
@@ -383,7 +383,7 @@ static ms_status wait_for_children(pool *p, double wait_s) {
         return errno == EINTR ? MS_OK : report_no_memory(p);
     }
     ms_status status = MS_OK;
-    /* backwards, since collect_child puts the last worker in the place of one that has ended */
+    /* backwards, since collect_child moves the last worker to the index of one that has ended */
     for (size_t i = p->running; i-- > 0 && status == MS_OK;) {
         status = p->polls[i].revents != 0 ? read_from_child(p, i) : MS_OK;
     }
@@ -404,8 +404,8 @@ static void stop_children(pool *p) {
     p->running = 0;
 }
 
-/* One round of the pool: start jobs of the feed in all free slots, let the feed settle, then wait
- * for children. *is_over_out: nothing runs, and the feed has no job. Returns MS_OK;
+/* Run one round of the pool: start jobs of the feed in all free slots, let the feed settle, then
+ * wait for children. *is_over_out: nothing runs, and the feed has no job. Returns MS_OK;
  * MS_E_INTERRUPTED; the first failure. */
 static ms_status run_round(pool *p, bool *is_over_out) {
     ms_status status = MS_OK;

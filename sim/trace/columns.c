@@ -145,7 +145,8 @@ static void scatter_cells(trace_tables *read, const open_column *at, const char 
     }
 }
 
-/* Read a column into the records.  cells: scratch for all its cells. */
+/* Read a column into the records; after a fault nothing is read.  cells: scratch for all its
+ * cells. */
 static void read_cells(trace_tables *read, const open_column *at, char *cells, char *records) {
     hid_t type = ms_h5_memory_type(at->column->cell);
     if (goes_on(read) && at->rows > 0 &&

@@ -48,8 +48,8 @@ static void put_list(inputs *to, const char *key, const ms_node *sequence) {
     ms_buffer_release(&text);
 }
 
-/* Set the texts of a YAML node and of all below it.  key: path of the node. A list of scalars is
- * one text; items of other lists have keys such as "a[0]". */
+/* Set the texts of a YAML node and of all nodes below it.  key: path of the node. A list of scalars
+ * is one text; items of other lists have keys such as "a[0]". */
 static void put_node(inputs *to, const char *key, const ms_node *node) {
     if (node->type == MS_NODE_SCALAR) {
         put(to, key, node->text);

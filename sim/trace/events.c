@@ -45,6 +45,8 @@ static ms_status report_not_simulated(const ms_dag *dag, int32_t rank, ms_diag *
     return MS_E_INPUT;
 }
 
+/* Only level `ranks` leaves events out: it needs a list of the ranks, each of which must be
+ * simulated. */
 ms_status ms_events_choose(const ms_result *result, const ms_trace_detail *detail,
                            ms_arena *scratch, ms_diag *diag, ms_event_choice *choice_out) {
     *choice_out = (ms_event_choice){.result = result, .detail = detail};
@@ -133,7 +135,7 @@ static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
                     ms_steady_repeated_before_s(&timeline->steady, timeline->start_s[first]));
 }
 
-/* The row of an operation by itself. */
+/* The row of an operation that has a row of its own. */
 static ms_trace_event event_of(const event_rows *rows, int32_t op) {
     const ms_dag_op *facts = &rows->dag->ops[op];
     const ms_dag_work *work = &rows->dag->works[facts->work];
@@ -284,6 +286,8 @@ static void write_attributes(ms_h5 *h5, const ms_event_choice *choice) {
     (void)H5Gclose(group);
 }
 
+/* Rows are made first, one for each operation or pass, as causes refer to rows by number. Failures
+ * are kept in h5. */
 void ms_events_write(ms_h5 *h5, const ms_event_choice *choice) {
     const ms_dag *dag = &choice->result->dag;
     bool has_passes = choice->detail->level == MS_TRACE_PASSES;

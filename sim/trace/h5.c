@@ -61,6 +61,8 @@ static herr_t collect_cause(unsigned depth, const H5E_error2_t *record, void *co
     return 0;
 }
 
+/* HDF5's stack of errors is searched for an error of the system; without one the text of the stack
+ * is the cause. */
 ms_status ms_h5_failure(char *cause_out, size_t size) {
     int error = errno;
     failure found = {.error = 0};

@@ -336,6 +336,8 @@ static void list_users(ms_h5 *h5, hid_t group, hid_t dimension, const ms_trace_t
     check(h5, H5Tclose(type));
 }
 
+/* A table is a group with a dataset for each column, which all have one dimension, as in
+ * netCDF-4. */
 void ms_h5_write_table(ms_h5 *h5, const ms_trace_table *table, const void *records, size_t rows) {
     hid_t group = ms_h5_group(h5, h5->file, table->group);
     bool is_given = records != NULL || rows == 0;

@@ -281,7 +281,8 @@ static void read_all(trace_reader *read) {
     }
 }
 
-/* Read the file.  context: trace_reader.  cause_out: gets the fault. */
+/* Open the file and read all of it into the reader's trace. context: the trace_reader. cause_out:
+ * receives the text of a fault. Returns the status of the fault; MS_OK: there is none. */
 static ms_status read_file(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     trace_reader *read = context;
     read->fault.status = MS_OK;
@@ -371,6 +372,8 @@ static int open_path(const char *path, ms_h5_fault *fault) {
     return file;
 }
 
+/* The descriptor is opened once, so that both readings (read_twice) see the same file even if its
+ * name is given to another file meanwhile. */
 ms_status ms_trace_read(const char *path, unsigned what, ms_arena *arena, ms_diag *diag,
                         ms_trace *trace_out) {
     char cause[MS_CHILD_CAUSE_B] = "";

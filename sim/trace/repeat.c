@@ -42,6 +42,7 @@ static bool is_sound(const ms_repeated_period *s, double behind_s) {
            (s->times + 1.0) * s->period_s <= MS_TRACE_RUN_MAX_S;
 }
 
+/* The text has the form of FORMAT, one repeated period after the other. */
 bool ms_trace_repeat_read(const char *text, ms_steady *repeat_out) {
     *repeat_out = (ms_steady){.count = 0};
     double behind_s = 0.0;
@@ -82,8 +83,7 @@ typedef struct unfolding {
     int32_t *number; /* [old_count + 1] number of copies of all events before event e in the file's
                         order */
     event_copy *copies; /* [number[old_count]] all copies, by start */
-    int32_t
-        *where; /* [number[old_count]] index in `copies` of copy c of event e, at number[e] + c */
+    int32_t *where;     /* at number[e] + c: index in `copies` of copy c of event e */
     int32_t *later; /* [old_count] for an event of the period before the repeated period the event
                        of the repeated period that repeats it; else -1 */
 } unfolding;
@@ -136,7 +136,7 @@ static void find_later(unfolding *state, int32_t *last, int32_t *before) {
     }
 }
 
-/* Fill in `copies` and `where`.  count: number of all copies. */
+/* Fill in `copies`, sorted by start, and `where`.  count: number of all copies. */
 static void put_in_order(unfolding *state, int32_t count) {
     for (int32_t i = 0; i < state->old_count; i++) {
         for (int32_t at = state->number[i]; at < state->number[i + 1]; at++) {
@@ -176,9 +176,10 @@ static ms_status order_copies(unfolding *state) {
     return MS_OK;
 }
 
-/* The cause of a copy, as an index in `copies`: the copy of its event's cause in the same
- * repetition or, where the cause is before the repeated period, the event that repeats the cause,
- * one repetition earlier. Causes of events after the repeated period are in its last repetition. */
+/* The cause of a copy, as an index in `copies`; -1: its event has no cause. It is the copy of its
+ * event's cause in the same repetition or, where the cause is before the repeated period, the event
+ * that repeats the cause, one repetition earlier. Causes of events after the repeated period are in
+ * its last repetition. */
 static int32_t cause_of(const unfolding *state, const event_copy *p) {
     const ms_trace_event *event = &state->old[p->event];
     int32_t cause = event->cause;
@@ -194,7 +195,7 @@ static int32_t cause_of(const unfolding *state, const event_copy *p) {
         ->where[state->number[cause] + (is_inside(state, state->old[cause].start_ps) ? copy : 0)];
 }
 
-/* Replace the events of the trace by all copies. */
+/* Replace the events of the trace by all copies.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status copy_events(unfolding *state) {
     int32_t count = state->number[state->old_count];
     ms_trace_event *events = MS_NEW(state->arena, ms_trace_event, count);

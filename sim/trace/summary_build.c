@@ -317,8 +317,8 @@ void ms_summary_add_usage(const ms_result *result, ms_value *summary) {
 
 /* ---- ranks ---- */
 
-/* Add the times of a rank [s]: by category, by part of the category `other`, and what communication
- * added to computations (slowed_s). */
+/* Add the times of a rank [s]: by category, by part of the category `other`, and the time that
+ * communication added to computations (slowed_s). */
 static void add_rank_times(const ms_rank_metrics *metrics, ms_value *row) {
     ms_value *times = object(row, "time_s");
     ms_value *others = object(row, "other_s");
@@ -347,6 +347,7 @@ static ms_status add_kernel_calls(const ms_result *result, ms_arena *arena, ms_v
     return MS_OK;
 }
 
+/* The rows of collectives, which are in the summary already, get the size of their group. */
 ms_status ms_summary_add_ranks(const ms_result *result, ms_arena *arena, ms_value *summary) {
     const ms_dag *dag = &result->dag;
     ms_value *rows = array(summary, "ranks");

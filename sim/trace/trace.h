@@ -9,7 +9,7 @@
  *   all computations of a pass. In simulate/engine an event happens at one instant.
  * - level: how much of a run's timeline a trace holds. The dimension of /mesh has this name, too.
  * - table, column, record: a group of the file, one of its datasets, and a row in memory.
- * - place: the path of an object in a file, such as "/events/mb".
+ * - object path: the path of a group, dataset or attribute in a file, such as "/events/mb".
  * - copy: an event that is repeated in a later period, of which the file holds only the first one
  *   (repeat.h).
  * - pass, box, row: in report/, the parts of a picture: a box per pass in the row of its rank.

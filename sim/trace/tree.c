@@ -308,6 +308,8 @@ static herr_t visit_column(hid_t group, const char *name, const H5L_info_t *info
     return result;
 }
 
+/* The rows of a table are -1 until its first column is read. A table with too many rows becomes
+ * null. */
 ms_value *ms_tree_of_tables(hid_t file, ms_arena *arena, ms_h5_fault *fault) {
     static const char *const TABLES[] = {"ranks", "axes", "tiers", "links", "steps"};
     ms_value *root = ms_value_new_object(arena);

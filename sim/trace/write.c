@@ -23,7 +23,8 @@ static void *make_rows(ms_h5 *h5, int64_t count, size_t row_B) {
 
 /* ---- /streams, /mesh, /steps ---- */
 
-/* Write /streams. Ranks are those of the job here, as ms_column describes the table. */
+/* Write /streams. rank_index and peer_index hold ranks of the job in the file, as ms_column
+ * describes the table. */
 static void write_streams(ms_h5 *h5, const ms_dag *dag) {
     ms_trace_stream *rows = make_rows(h5, dag->stream_count, sizeof *rows);
     for (int32_t i = 0; rows != NULL && i < dag->stream_count; i++) {
@@ -379,7 +380,8 @@ static void write_all(ms_h5 *h5, const trace_contents *contents) {
     }
 }
 
-/* Write the file, in the child process.  context: trace_contents.  cause_out: of a failure. */
+/* Main function of the child process: write the file. context: trace_contents. cause_out: receives
+ * the text of a failure. */
 static ms_status write_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     const trace_contents *contents = context;
     ms_arena scratch;
@@ -416,6 +418,7 @@ static ms_status write_target(const char *path, const ms_event_choice *choice,
     return status == MS_OK ? ms_target_commit(&target, diag) : ms_target_fail(&target, cause, diag);
 }
 
+/* A run whose picoseconds do not fit into 64 bits is refused before anything is written. */
 ms_status ms_trace_write_detail(const char *path, const ms_result *result,
                                 const ms_trace_detail *detail, const char *program_version,
                                 ms_diag *diag) {

@@ -83,7 +83,7 @@ class FastForward(unittest.TestCase):
                     self.assertGreater(self.check(*words, *(word for key in keys for word in ("--set", key))), 24)
 
     def test_several_steps(self):
-        """Each has a stretch of its own, also where no rank waits for the others at a step's end."""
+        """Each has a repeated period of its own, also where no rank waits for the others at a step's end."""
         late = ["schedule.step_end=post_validation", "schedule.kind=zbh2", "mesh.pp=4", "mesh.dp=1", "steps=4"]
         for keys in (["steps=2"], ["steps=3", "schedule.kind=interleaved", "schedule.v=2"], late):
             with self.subTest(keys=keys):
@@ -126,7 +126,7 @@ class FastForward(unittest.TestCase):
         self.assertGreater(self.check("workloads/tiny.yaml", *long), 0)
 
     def test_traces(self):
-        """A trace holds the stretch once; what is drawn of it is what is drawn of all operations."""
+        """A trace holds the repeated period once; what is drawn of it is what is drawn of all operations."""
         with tempfile.TemporaryDirectory() as folder:
             for granularity, steps in (("layer", 1), ("pass", 1), ("layer", 3)):
                 for level in ("full", "passes"):

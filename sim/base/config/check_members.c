@@ -16,6 +16,8 @@ static bool is_number_given(const ms_field *field, double number) {
     return !has_minimum || !(number < field->minimum);
 }
 
+/* Each type has a value that stands for "not given": a number below the field's minimum, a negative
+ * index, NULL, or an empty list. A bool has none, and always counts as given. */
 bool ms_field_is_given(const ms_field *field, const void *member) {
     switch (field->type) {
     case MS_FIELD_INT:

@@ -30,7 +30,7 @@ static const char *find(const char *from, const char *to, char what) {
     return from < to ? memchr(from, what, (size_t)(to - from)) : NULL;
 }
 
-/* Splits the body at its next line feed, and takes a carriage return off the line. */
+/* Split the body at its next line feed, and take a carriage return off the line. */
 bool ms_cells_next_line(ms_span *body, ms_span *line_out) {
     if (body->from == body->to) {
         return false;
@@ -108,6 +108,8 @@ void ms_csv_file_fault(ms_csv_file *file, const char *format, ...) {
     file->status = ms_diag_at(file->diag, &mark, NULL, "%s", what);
 }
 
+/* Blank lines and lines that begin with '#' are skipped. A line with more than `most` cells gives
+ * most + 1, so that the caller can tell. */
 int ms_csv_file_next(ms_csv_file *file, ms_cell *cells, int most) {
     ms_span line;
     while (ms_cells_next_line(&file->rest, &line)) {

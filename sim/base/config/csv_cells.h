@@ -5,8 +5,8 @@
  * supported, as no file that is read here needs them: a cell on several lines, and a doubled quote
  * for a quote in a cell (it stays doubled).
  */
-#ifndef MESHSIM_CELLS_H
-#define MESHSIM_CELLS_H
+#ifndef MESHSIM_CSV_CELLS_H
+#define MESHSIM_CSV_CELLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

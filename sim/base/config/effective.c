@@ -38,8 +38,8 @@ static void add_origin_words(const ms_node *node, const line_style *style, ms_bu
     }
 }
 
-/* Append the origin of a value, in resolved style by add_origin_words, else with file and line
- * where it has a place. */
+/* Append the origin of a value as a comment: in resolved style as add_origin_words writes it, else
+ * with the file and line of the value where it has them. */
 static void add_origin(const ms_node *node, const line_style *style, ms_buffer *out) {
     if (style->is_resolved) {
         add_origin_words(node, style, out);
@@ -144,7 +144,9 @@ static void add_others(const ms_node *mapping, const ms_field *fields, const ms_
     }
 }
 
-/* Append the keys of a mapping in the order of its table.  mapping: NULL: all keys are absent. */
+/* Append the keys of a mapping in the order of its table. A nested mapping with a table of its own
+ * is appended in the same way, followed by its keys that this table lacks. mapping: NULL: all keys
+ * are absent. */
 static void add_table(const ms_node *mapping, const ms_field *fields, const ms_path *path,
                       const line_style *style, ms_buffer *out) {
     for (const ms_field *field = fields; field->key != NULL; field++) {

@@ -45,8 +45,8 @@ static void add_all_stems(const ms_file_search *search, ms_arena *arena, ms_vect
     }
 }
 
-/* Compares the name without folder and ending: with the files of its own folder if it is a path,
- * else with those of all folders of the search. */
+/* The name is compared without its folder and its ending: with the files of its own folder if it is
+ * a path, else with the files of all folders of the search. */
 const char *ms_find_yaml_hint(const char *name, const ms_file_search *search, ms_arena *arena) {
     const char *slash = strrchr(name, '/'), *base = slash == NULL ? name : slash + 1;
     const char *folder = ms_arena_strndup(arena, name, (size_t)(base - name));

@@ -141,8 +141,8 @@ static ms_node *find_entry(const assignment *override, const ms_node *sequence,
     return entry;
 }
 
-/* The child of a mapping or sequence that a part of the path names. A mapping that lacks the key
- * gets an empty value under it. */
+/* Find the child of a mapping or sequence that a part of the path names. A mapping that lacks the
+ * key gets an empty value under it. */
 static ms_status find_child(assignment *override, ms_node *parent, const path_key *key,
                             ms_node **child_out) {
     if (parent->type == MS_NODE_SEQUENCE) {

@@ -91,7 +91,7 @@ static void blank_bad_bytes(char *text, size_t length_B) {
     }
 }
 
-/* Report the bad place that scan_text found. `text` is changed, see blank_bad_bytes. */
+/* Report the bad place that scan_text found. blank_bad_bytes changes `text`. */
 static ms_status report_bad_text(ms_source *source, char *text, const scan *bad, ms_arena *arena,
                                  ms_diag *diag) {
     unsigned char byte = (unsigned char)text[bad->at_B];

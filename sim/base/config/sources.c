@@ -31,7 +31,7 @@ static const char *find_comment(const char *line, const char *end) {
     return NULL;
 }
 
-/* Append a blank and the text without blanks around it; nothing if the text is empty. */
+/* Append a blank and the text without blanks around it, unless the text is empty. */
 static void add_trimmed(const char *from, const char *end, ms_buffer *out) {
     while (from < end && is_blank(*from)) {
         from++;

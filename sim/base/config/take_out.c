@@ -8,7 +8,7 @@
 
 #include "base/config/fields.h"
 
-/* Looks for the variant whose name is the value of the key `kind`. */
+/* Look for the variant whose name is the value of the key `kind`. */
 const ms_field *ms_field_table_of(const ms_field *row, const ms_node *mapping) {
     const ms_node *kind = ms_node_get(mapping, "kind");
     ms_field_variant variant;

@@ -30,7 +30,7 @@ ms_node *ms_node_get(const ms_node *mapping, const char *key) {
     return NULL;
 }
 
-/* Walks down key by key; it stops at the first key that a mapping lacks. */
+/* Walk down key by key; the walk stops at the first key that a mapping lacks. */
 const ms_node *ms_node_at(const ms_node *root, const char *key_path, bool *is_found_out) {
     const ms_node *node = root;
     while (node != NULL && *key_path != '\0') {

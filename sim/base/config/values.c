@@ -83,7 +83,7 @@ static bool is_plain_scalar(const value *v) {
 /* ---- one value: each read_TYPE stores a value at `out`, whose C type ms_field_type names, and
  * returns false after reporting a fault ---- */
 
-/* A whole number. It is not read as octal, so zeros in front are refused. */
+/* Read a whole number. It is not read as octal, so zeros in front are refused. */
 static bool read_int(const value *v, void *out) {
     if (!is_plain_scalar(v)) {
         return refuse(v, "a whole number");
@@ -109,7 +109,7 @@ static bool read_int(const value *v, void *out) {
     return true;
 }
 
-/* A pure number, such as 0.5 or "5 %". */
+/* Read a number without a unit, such as 0.5 or "5 %". */
 static bool read_number(const value *v, void *out) {
     double number = 0;
     if (!is_plain_scalar(v) || ms_number_parse(v->node->text, &number) != MS_OK) {
@@ -122,7 +122,7 @@ static bool read_number(const value *v, void *out) {
     return true;
 }
 
-/* A number with a unit. A list, mapping or empty value is reported with the reason that
+/* Read a number with a unit. A list, mapping or empty value is reported with the reason that
  * ms_unit_parse has for an empty text, of which refuse() writes the word "expected" itself. */
 static bool read_quantity(const value *v, void *out) {
     const char *reason = "";
@@ -145,7 +145,7 @@ static bool read_quantity(const value *v, void *out) {
     return true;
 }
 
-/* The word true or false, not in quotes. */
+/* Read the word true or false, which must not be in quotes. */
 static bool read_bool(const value *v, void *out) {
     bool is_true = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "true") == 0;
     bool is_false = v->node->type == MS_NODE_SCALAR && strcmp(v->node->text, "false") == 0;
@@ -156,7 +156,7 @@ static bool read_bool(const value *v, void *out) {
     return true;
 }
 
-/* A bool into an int, which can also say "not given". */
+/* Read a bool into an int, whose default can also mean "not given". */
 static bool read_switch(const value *v, void *out) {
     bool is_on = false;
     if (!read_bool(v, &is_on)) {
@@ -166,7 +166,7 @@ static bool read_switch(const value *v, void *out) {
     return true;
 }
 
-/* Any scalar but null is a string, in quotes or not. */
+/* Read a string: any scalar but null, in quotes or not. */
 static bool read_string(const value *v, void *out) {
     if (v->node->type != MS_NODE_SCALAR || ms_node_is_null(v->node)) {
         return refuse(v, "a text");
@@ -211,7 +211,7 @@ static size_t find_word(const value *v, size_t *count_out) {
     return found;
 }
 
-/* One of the field's words, as its index. */
+/* Read one of the field's words, and store its index. */
 static bool read_enum(const value *v, void *out) {
     size_t count = 0;
     size_t found = find_word(v, &count);
@@ -230,7 +230,7 @@ typedef struct list_kind {
     const char *expected;
 } list_kind;
 
-/* An entry of a list of flags, as the bit of its word. */
+/* Read an entry of a list of flags, and store the bit of its word. */
 static bool read_flag_item(const value *v, void *item) {
     int index = 0;
     if (!read_enum(v, &index)) {
@@ -298,7 +298,7 @@ static void read_entries(const value *v, const list_kind *kind, void *member) {
     }
 }
 
-/* A list of the field's words, as the union of their bits. */
+/* Read a list of the field's words, and store the union of their bits. */
 static bool read_flags(const value *v, void *out) {
     size_t count = 0;
     const unsigned *items = read_list(v, &FLAGS, &count);
@@ -313,7 +313,7 @@ static bool read_flags(const value *v, void *out) {
     return true;
 }
 
-/* The node itself, for code that reads it later. */
+/* Store the node itself, for code that reads it later. */
 static bool read_node(const value *v, void *out) {
     if (ms_node_is_null(v->node)) {
         return refuse(v, "a value");
@@ -322,7 +322,7 @@ static bool read_node(const value *v, void *out) {
     return true;
 }
 
-/* Chooses the reader by the type of the field: one for lists, one for single values. */
+/* The reader is chosen by the type of the field: one for lists, one for single values. */
 void ms_field_read(ms_reading *reading, const ms_field *field, const ms_node *node,
                    const ms_path *path, void *member) {
     static bool (*const READ_ONE[])(const value *v, void *out) = {

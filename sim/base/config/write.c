@@ -62,7 +62,7 @@ static bool is_seen(const char *text) {
     return length > 0;
 }
 
-/* Refuses texts that begin with an indicator, have blanks at an end, contain ": " or " #", or have
+/* Refuse texts that begin with an indicator, have blanks at an end, contain ": " or " #", or have
  * invisible characters. Source: YAML 1.1, section 9.1.3 (plain style). */
 bool ms_text_is_plain(const char *text) {
     size_t length = strlen(text);

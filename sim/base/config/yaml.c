@@ -334,8 +334,8 @@ static ms_status check_repeats(tree_builder *builder, ms_node *mapping) {
     return MS_OK;
 }
 
-/* Close the innermost mapping or sequence, and pass its faults on to its parent. One that is in the
- * place of a key is reported here. */
+/* Close the innermost mapping or sequence, and pass its faults on to its parent. A mapping or
+ * sequence that stands where a key is expected is reported as a fault (accept_key). */
 static ms_status on_end(tree_builder *builder) {
     level *ended = top(builder);
     ms_status status = MS_OK;
@@ -474,7 +474,7 @@ static ms_status check_root(tree_builder *builder) {
     return MS_OK;
 }
 
-/* Runs libyaml over the text from from_B on, and checks the root at the end. */
+/* Run libyaml over the text from byte from_B on, and check the root at the end. */
 ms_status ms_yaml_build(const ms_yaml_input *input, ms_arena *arena, ms_diag *diag,
                         ms_node **root_out) {
     tree_builder *builder = MS_NEW(arena, tree_builder, 1);

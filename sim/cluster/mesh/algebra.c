@@ -132,7 +132,7 @@ static void copy_axis(const ms_mesh *from, int from_axis, ms_mesh *to, int to_ax
     to->strides[to_axis] = from->strides[from_axis];
 }
 
-/* The indices of named axes.  axes_out: [names].  Returns MS_OK; MS_E_INPUT for an unknown or
+/* Find the indices of named axes.  axes_out: [names].  Returns MS_OK; MS_E_INPUT for an unknown or
  * repeated axis (reported). */
 static ms_status find_axes(const ms_mesh *mesh, const ms_words *names, ms_diag *diag,
                            int *axes_out) {

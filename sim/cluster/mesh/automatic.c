@@ -27,8 +27,8 @@ static int divisor_below(int number, int64_t limit) {
     return divisor;
 }
 
-/* The size of dp, by which the degrees multiply to the number of GPUs.  Returns MS_OK; MS_E_INPUT
- * (reported) where they do not divide that number, or where dp is given and differs. */
+/* Find the size of dp, by which the degrees multiply to the number of GPUs.  Returns MS_OK;
+ * MS_E_INPUT (reported) where they do not divide that number, or where dp is given and differs. */
 static ms_status size_dp(const ms_mesh_wish *wish, ms_diag *diag, int *dp_out) {
     int gpus = ms_platform_gpus(wish->platform);
     int64_t product = 1;
@@ -65,8 +65,8 @@ static void append_axis(degree_list *list, const char *name, int size) {
     list->sizes[list->count++] = size;
 }
 
-/* The default order of the axes. dp is outermost, because it communicates least often; then pp, cp
- * and further axes; tp is innermost, because it communicates in every layer. */
+/* Put the axes into their default order. dp is outermost, because it communicates least often; then
+ * pp, cp and further axes; tp is innermost, because it communicates in every layer. */
 static void arrange_by_default(const ms_mesh_wish *wish, int dp, degree_list *out) {
     static const char *const FRONT[] = {"dp", "pp", "cp"};
     const ms_mesh_shape *given = &wish->given;
@@ -138,7 +138,7 @@ static ms_status check_scale_up_domain(const ms_mesh_wish *wish, const ms_mesh *
                          tp, domain, tier, domain, divisor_below(domain, tp));
 }
 
-/* Checks the given degrees, finds dp, orders the axes, makes the mesh and checks its tp groups. */
+/* Check the given degrees, find dp, order the axes, make the mesh and check its tp groups. */
 ms_status ms_mesh_automatic(const ms_mesh_wish *wish, ms_diag *diag, ms_mesh *mesh_out) {
     int dp = 0;
     int extra = size_of(&wish->given, "dp") == 0;

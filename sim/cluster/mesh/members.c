@@ -30,7 +30,7 @@ bool ms_mesh_is_lead(const ms_mesh *mesh, unsigned axes, int rank) {
     return true;
 }
 
-/* Starts at the member whose coordinates on the set's axes are 0, and counts through these axes. */
+/* Start at the member whose coordinates on the set's axes are 0, and count through these axes. */
 int ms_mesh_members(const ms_mesh *mesh, unsigned axes, int rank, int *members_out) {
     int picked[MS_MESH_AXES_MAX];
     int coordinates[MS_MESH_AXES_MAX];

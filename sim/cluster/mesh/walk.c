@@ -37,7 +37,7 @@ static ms_status visit_contexts(const ms_mesh_walk *walk, ms_axis_sizes sizes, i
     return status;
 }
 
-/* The loops over tp and pp; visit_contexts has those over cp and ep. */
+/* This function has the loops over tp and pp; visit_contexts has the loops over cp and ep. */
 ms_status ms_mesh_walk_all(const ms_mesh_walk *walk,
                            ms_status (*visit)(void *, const ms_axis_sizes *), void *context) {
     ms_status status = MS_OK;

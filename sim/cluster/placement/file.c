@@ -118,7 +118,7 @@ static void read_body(file_reader *reader) {
     }
 }
 
-/* Reads the whole file, then line by line; the text is kept for the trace of the run. */
+/* Read the whole file, then parse it line by line; the text is kept for the trace of the run. */
 ms_status ms_placement_file(const ms_rank_placement_choice *choice, const ms_platform *platform,
                             int ranks, ms_arena *arena, ms_diag *diag, int *gpus_out,
                             const char **text_out) {

@@ -24,8 +24,8 @@ static ms_node *add_node(tree_writer *writer, ms_node *parent, ms_node_type type
     return node;
 }
 
-/* Append a sequence of numbers under a key, consecutive numbers as a range such as 0-127; nothing
- * for an empty list. */
+/* Append a sequence of numbers under a key, consecutive numbers as a range such as 0-127. For an
+ * empty list nothing is appended. */
 static void add_numbers(tree_writer *writer, ms_node *mapping, const char *key,
                         const ms_ints *numbers) {
     ms_node *list =

@@ -42,8 +42,8 @@ const ms_field MS_GPU_ATTENTION_FIELDS[] = {
     KERNEL_FIELD("flash3", MS_ATTENTION_FLASH3), KERNEL_FIELD("cudnn", MS_ATTENTION_CUDNN),
     KERNEL_FIELD("triton", MS_ATTENTION_TRITON), {.key = NULL}};
 
-/* Goes through the given widths in ascending order, and moves the result on to the next given width
- * as far as `width` reaches. */
+/* Go through the given widths in ascending order, and move the result on to the next given width as
+ * far as `width` reaches. */
 double ms_attention_efficiency(const ms_attention_rate *rate, double width) {
     double efficiency = 0, below = 0; /* at the width `below`, the last that was given */
     for (int i = 0; i < MS_HEAD_WIDTHS; i++) {

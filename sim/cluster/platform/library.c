@@ -168,7 +168,7 @@ static void copy_latencies(library_reading *reading, const latency_file *from, c
     }
 }
 
-/* Read the keys of one generation, which must be there.  name: of the generation. */
+/* Read the keys of one generation, which the file must have.  name: of the generation. */
 static void read_generation(library_reading *reading, const ms_node *generations, const char *name,
                             ms_library_generation *out) {
     const char *path = ms_arena_printf(reading->arena, "generations.%s", name);
@@ -267,7 +267,7 @@ ms_status ms_library_read(const ms_node *node, const char *const *paths, ms_aren
     return status;
 }
 
-/* Removes the keys of all other generations from a copy of the library's document. */
+/* Remove the keys of all other generations from a copy of the library's document. */
 ms_status ms_library_list(const ms_library *library, ms_gpu_generation used, ms_arena *arena,
                           ms_node **keys_out) {
     ms_node *keys = ms_node_copy(library->keys, arena);

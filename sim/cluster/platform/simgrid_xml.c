@@ -10,7 +10,7 @@ enum { XML_GPUS_MAX = 1024, NAME_SIZE = MS_XML_NAME_SIZE };
 /* Bandwidth in place of an unlimited link: far above any link, and not shared. */
 #define UNLIMITED_BPS 1e18
 
-/* Write a link. One without a limit becomes very fast and not shared (FATPIPE). */
+/* Write a link. A link without a limit becomes very fast and not shared (FATPIPE). */
 static void write_link(const ms_platform *platform, int link, ms_buffer *out) {
     char name[NAME_SIZE];
     ms_link_info info = ms_platform_link(platform, link);

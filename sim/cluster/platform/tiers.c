@@ -91,7 +91,7 @@ static ms_status read_tier(const ms_node *mapping, ms_arena *arena, ms_diag *dia
     return status;
 }
 
-/* Reads all tiers, also behind one with a fault, and returns the first fault. */
+/* Read all tiers, also behind one with a fault, and return the first fault. */
 ms_status ms_tiers_read(const ms_node *tiers, ms_arena *arena, ms_diag *diag,
                         ms_platform *platform) {
     if (tiers->type != MS_NODE_MAPPING || tiers->count == 0) {

@@ -271,7 +271,8 @@ static const char *other_file(const ms_hf_reader *r) {
     return "";
 }
 
-/* The names of all types of models.  names: [families->count].  known: gets "gpt2, llama, ...". */
+/* List the names of all types of models.  names: [families->count].  known: gets "gpt2, llama,
+ * ...". */
 static void list_families(const ms_node *families, const char **names, ms_buffer *known) {
     size_t count = 0;
     for (const ms_node *family = families->first; family != NULL; family = family->next) {

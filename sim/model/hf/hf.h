@@ -70,7 +70,8 @@ typedef struct ms_hf_reader {
     const ms_node *root;      /* the whole config */
     const ms_node *config;    /* the mapping that holds the text model's keys */
     const char *prefix;       /* of the paths of these keys: "" or such as "text_config." */
-    const ms_node *type_node; /* node of model_type; defaults get its place in the file */
+    const ms_node *type_node; /* node of model_type; values that are defaults get its place in the
+                                 file (its mark) */
     ms_hf_family family;
     unsigned traits; /* the family's, as the config adapts them */
     ms_arena *arena; /* a lack of memory is reported at the end of the reading */

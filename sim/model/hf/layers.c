@@ -13,7 +13,8 @@ typedef struct dense_layers {
     int count;
 } dense_layers;
 
-/* `moe_layer_freq` as a list: a layer with 0 is dense.  Source: Megatron-LM, --moe-layer-freq. */
+/* Mark layers by `moe_layer_freq` as a list: a layer with 0 is dense.  Source: Megatron-LM,
+ * --moe-layer-freq. */
 static void mark_pattern(ms_hf_reader *r, const ms_node *list, dense_layers *dense) {
     int layer = 0;
     if (list->count != (size_t)dense->count) {
@@ -165,8 +166,9 @@ static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
     ms_hf_put_list(r, "moe.dense_layers", texts, count);
 }
 
-/* Put into the model which layers keep a dense MLP. If all layers follow a step, it is put alone;
- * else the dense layers at the front are counted, and those behind follow a step or are listed. */
+/* Put into the model which layers keep a dense MLP. If all layers follow a step (find_step), the
+ * step is put alone. Else the dense layers at the front are counted, and the layers behind them
+ * follow a step or are listed. Returns whether any layer is dense. */
 bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers) {
     dense_layers dense = {.count = layers < LAYERS_MAX ? layers : LAYERS_MAX};
     int front = 0, marked = 0;

@@ -260,8 +260,8 @@ static ms_node *new_child(ms_hf_reader *r, ms_node *parent, const char *key, ms_
     return node;
 }
 
-/* A new node of the model at a path of at most one dot, in a mapping that is made where it is
- * missing. */
+/* Make a node of the model at a path of at most one dot, in a mapping that is made where it is
+ * missing.  Returns NULL when memory runs out. */
 static ms_node *new_value(ms_hf_reader *r, const char *path, ms_node_type type) {
     const char *dot = strchr(path, '.');
     if (dot == NULL) {

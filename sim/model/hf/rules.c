@@ -39,7 +39,8 @@ static bool differs(ms_hf_reader *r, const rule *one) {
     return ms_hf_int(r, one->key, &value) && value != wanted;
 }
 
-/* Whether the model has the traits that a rule wants, and its key the value. */
+/* Whether a rule applies: the model has the traits that the rule wants, and the rule's key has the
+ * value that it wants. The key counts as used then, unless the rule wants its absence. */
 static bool applies(ms_hf_reader *r, const rule *one) {
     bool is_true = false;
     if ((r->traits & one->with) != one->with || (r->traits & one->unless) != 0) {

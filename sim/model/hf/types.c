@@ -103,7 +103,8 @@ bool ms_hf_read_family(ms_hf_reader *r, const char *model_type) {
     return true;
 }
 
-/* What a type of models has that is not built, by the `unbuilt` rows; NULL: none names the type. */
+/* The feature of a type of models that is not built, by the `unbuilt` rows; NULL: no row names the
+ * type. */
 const char *ms_hf_unbuilt(const ms_node *types, const char *model_type) {
     const ms_node *row = ms_hf_first(ms_node_get(types, "unbuilt"));
     for (; row != NULL; row = row->next) {

@@ -89,7 +89,7 @@ static ms_status check_rows(const comms *c) {
 }
 
 /* Check that no send is missing. Receives need no check here: check_rows refuses a pass whose
- * receive is not there. */
+ * receive is missing. */
 static ms_status check_sends(const comms *c) {
     static const ms_csv_op SENDS[2] = {MS_CSV_SEND_B, MS_CSV_SEND_F};
     for (int stage = 0; stage < c->program->stages; stage++) {

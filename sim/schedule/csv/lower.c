@@ -175,7 +175,8 @@ static void pass_on(messages *m, int rank, const ms_csv_cell *cell) {
     }
 }
 
-/* Run the next cell (or overlapped pair) of a rank if its inputs are there. Returns whether it ran.
+/* Run the next cell (or overlapped pair) of a rank if its inputs have been produced. Returns
+ * whether it ran.
  */
 static bool run_next_cell(messages *m, int rank) {
     const ms_vector *todo = &m->todo[rank];

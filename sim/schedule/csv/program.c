@@ -292,7 +292,8 @@ static ms_status allocate(program_builder *b, ms_arena *arena, ms_arena *scratch
     return MS_OK;
 }
 
-/* Derive the sizes and the placement, copy the lists, and check the result. program: in `arena`. */
+/* Derive the sizes and the placement, copy the lists, and check the result. The arrays of
+ * b->program are made in `arena`. */
 static ms_status build(program_builder *b, ms_arena *arena, ms_arena *scratch) {
     ms_status status = measure(b);
     status = status == MS_OK ? allocate(b, arena, scratch) : status;

@@ -283,7 +283,7 @@ static void read_cell(cell_reader *r, const ms_cell *read) {
 }
 
 /* Check the numbers of lines and cells read so far against the limits, before more memory is used.
- * Reports an excess. */
+ * Returns false after reporting an excess. */
 static bool is_within_limits(cell_reader *r) {
     const char *what = r->rows.count > MS_STAGES_MAX ? "lines" : "cells";
     int limit = r->rows.count > MS_STAGES_MAX ? MS_STAGES_MAX : CELLS_MAX;
@@ -413,7 +413,7 @@ static void put_cell(const ms_csv_table *table, const ms_csv_cell *cell, ms_buff
 }
 
 /* Append a table as the text of a schedule file. A table that was read is written as its text,
- * which keeps blanks and quotes; another one cell by cell. */
+ * which keeps blanks and quotes; any other table is written cell by cell. */
 void ms_csv_write(const ms_csv_table *table, ms_buffer *out) {
     if (table->text != NULL) {
         ms_buffer_add(out, table->text, table->length_B);

@@ -56,8 +56,8 @@ static void lay_out(grid *g) {
     }
 }
 
-/* Count the chunks in flight in every slot of a rank (`held`). Returns their maximum. A chunk
- * counts in the slots of its F and of its releasing pass, too. */
+/* Count the chunks in flight in every slot of a rank, and store the counts in g->held. Returns the
+ * maximum. A chunk also counts in the slots of its F and of the pass that releases it. */
 static int count_held(grid *g, int rank) {
     const uint32_t *cells = g->cells + (size_t)rank * (size_t)g->width;
     int *held = g->held + (size_t)rank * (size_t)g->width;

@@ -23,9 +23,9 @@ static void emit(zbv_rank *s, ms_pass pass, int chunk) {
     }
 }
 
-/* The passes before the steady state: forward passes of chunk 0 until the first microbatch arrives
- * at chunk 1, then forward passes of both chunks in turn until its gradient arrives, then the first
- * backward passes of chunk 1. */
+/* Emit the passes before the steady state: forward passes of chunk 0 until the first microbatch
+ * arrives at chunk 1, then forward passes of both chunks in turn until the gradient of that
+ * microbatch arrives, then the first backward passes of chunk 1. */
 static void warm_up(zbv_rank *s) {
     int ranks = s->spec->pipeline_ranks;
     for (int i = 0; i < 2 * (ranks - s->rank) - 1; i++) {
@@ -42,8 +42,8 @@ static void warm_up(zbv_rank *s) {
     }
 }
 
-/* The passes after the last forward pass. Input gradients come first where other ranks wait for
- * them; the W left fill the end. total: microbatches of the pattern. */
+/* Emit the passes after the last forward pass. Input gradients come first where other ranks wait
+ * for them; the W left fill the end. total: microbatches of the pattern. */
 static void cool_down(zbv_rank *s, int total) {
     for (int i = 0; i < s->rank; i++) {
         emit(s, MS_PASS_I, 0);

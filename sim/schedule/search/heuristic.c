@@ -155,7 +155,8 @@ static void plan_warmup(heuristic *h) {
     }
 }
 
-/* The warm-up: one F on every rank, the further F of each, and then the first I of every rank. */
+/* Append the passes of the warm-up: one F on every rank, the further F of each, and then the first
+ * I of every rank. */
 static void warm_up(heuristic *h) {
     int ranks = h->search->spec.pipeline_ranks;
     for (int rank = 0; rank < ranks; rank++) {
@@ -211,8 +212,10 @@ static bool run_inputs(heuristic *h) {
     return true;
 }
 
-/* One round: at most one F and exactly one I of every rank. With puts_inputs_first, a rank runs its
- * F after the I, unless it has no F to run its I on. Returns false if the variant is stuck. */
+/* Append the passes of one round: at most one F and exactly one I of every rank. With
+ * puts_inputs_first, a rank runs its F after the I, unless all its F have had their I. h->warmup is
+ * used to mark the ranks that have run their F in this round. Returns false if the variant is
+ * stuck. */
 static bool run_round(heuristic *h) {
     int ranks = h->search->spec.pipeline_ranks;
     for (int rank = 0; rank < ranks; rank++) {

@@ -1,13 +1,13 @@
 /* Local improvement of a schedule that the search has found (ms_search_improve). Two kinds of moves
  * within a rank's list are tried one by one: a pass behind an idle gap is moved to the start of the
- * gap, and a weight gradient is moved to a later place, out of the way of passes whose results
+ * gap, and a weight gradient is moved to a later index, out of the way of passes whose results
  * other ranks need. After each move the whole program is evaluated anew, and the move is kept if
  * its score is better (ms_score). */
 #include <string.h>
 
 #include "schedule/search/search.h"
 
-/* Maximum number of places behind a gap from which a pass is tried in it. */
+/* Maximum distance in the list, behind a gap, of a pass that is tried at the start of the gap. */
 enum { REACH = 12 };
 
 /* An improvement under way. */
@@ -32,7 +32,7 @@ static void move(ms_action *actions, size_t from, size_t to) {
 }
 
 /* Number the microbatches of every kind of pass and stage anew, in ascending order along a rank's
- * list, since a moved pass may have changed places with another one of its kind and stage. */
+ * list, since a moved pass may now be on the other side of a pass of its kind and stage. */
 static void renumber(const ms_program *program, ms_action *actions, size_t count) {
     int next[MS_PASS_COUNT][2] = {{0}};
     for (size_t i = 0; i < count; i++) {
@@ -47,8 +47,8 @@ static bool try_move(improver *it, int rank, size_t from, size_t to) {
     size_t count = it->program->first[rank + 1] - first;
     ms_action *actions = &it->program->actions[first];
     const ms_action *moved = &actions[from - first], *there = &actions[to - first];
-    /* renumbered, a pass of the same kind and stage at `to` makes this the same as a move by one
-     * place less */
+    /* if the pass at `to` is of the same kind and stage, the list after renumbering is that of a
+     * move by one index less */
     if (moved->pass == there->pass && moved->stage == there->stage && from != to + 1 &&
         to != from + 1) {
         return false;
@@ -90,8 +90,8 @@ static bool fill_gaps(improver *it, int rank) {
     return false;
 }
 
-/* Try to move a weight gradient of a rank back by 1, 2, 4, ... places, to the end of the list at
- * most. Returns true after the first move that helps. */
+/* Try to move a weight gradient of a rank later in its list by 1, 2, 4, ... indices, to the end of
+ * the list at most. Returns true after the first move that helps. */
 static bool put_off_weights(improver *it, int rank) {
     const ms_program *program = it->program;
     size_t end = program->first[rank + 1];

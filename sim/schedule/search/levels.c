@@ -245,7 +245,7 @@ static int limit_of(const climber *c, const ms_rank_durations *rank_way, int row
     return (int)fmax(1, fmin(limit, cap - (chunks - 1)));
 }
 
-/* The family of list scheduling: all combinations of MANNERS, OVERRUNS and LIMITS, and then the
+/* Try the family of list scheduling: all combinations of MANNERS, OVERRUNS and LIMITS, and then the
  * order of the best one. */
 static ms_status run_variants(climber *c) {
     ms_status status = MS_OK;
@@ -262,7 +262,7 @@ static ms_status run_variants(climber *c) {
     return status == MS_OK ? follow_best(c) : status;
 }
 
-/* The family of the zero-bubble heuristic, which is defined for one stage per rank only. */
+/* Try the family of the zero-bubble heuristic, which is defined for one stage per rank only. */
 static ms_status run_heuristic(climber *c) {
     ms_status status = MS_OK;
     for (int i = 0; c->trial.spec.chunks == 1 && status == MS_OK && i < MS_SEARCH_VARIANTS; i++) {
@@ -312,8 +312,8 @@ static double slot_length(const climber *c) {
     return forward + input + 2 * latency;
 }
 
-/* The family of building blocks, for one stage per rank: the shortest block in which a rank can do
- * the work of its `cap` microbatches, and three longer ones; then the order of the best one. */
+/* Try the family of building blocks, for one stage per rank: the shortest block in which a rank can
+ * do the work of its `cap` microbatches, and three longer ones; then the order of the best one. */
 static ms_status run_blocks(climber *c) {
     double slot = slot_length(c);
     ms_status status = MS_OK;
@@ -338,8 +338,8 @@ static void offer_patterns(climber *c) {
     }
 }
 
-/* The family of fixed patterns: as they are, and their orders with W placed anew, where the cap
- * differs from the pattern's own peak by a factor of 2 at most. */
+/* Try the family of fixed patterns: the patterns as they are, and their orders with W placed anew,
+ * where the cap differs from the pattern's own peak by a factor of 2 at most. */
 static ms_status run_patterns(climber *c) {
     int cap = c->search->spec.memory_cap;
     ms_status status = MS_OK;

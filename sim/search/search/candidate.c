@@ -21,7 +21,8 @@ static bool makes_difference(const ms_space *space, const space_shape *shape, sp
 }
 
 /* Split a candidate's number into its digits, the last axis running fastest. Returns false if some
- * value has no effect in this shape (makes_difference): the same job has a lower number, too. */
+ * value has no effect in the candidate's shape (makes_difference): the same job has a lower number,
+ * too. */
 static bool split_number(const ms_space *space, int64_t index, space_digits *digits_out) {
     bool is_own = true;
     for (size_t i = space->axis_count; i-- > 0;) {
@@ -149,8 +150,8 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
 
 /* ---- the candidate ---- */
 
-/* Copies the spec of the candidate's template, which is read when its first candidate is made, and
- * sets the mesh, the values with a setter and the partition. */
+/* Copy the spec of the candidate's template, which is read when the template's first candidate is
+ * made, and set the mesh, the values with a setter and the partition. */
 ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
     space_digits digits;
     if (!split_number(space, index, &digits)) {
@@ -255,8 +256,8 @@ static void add_partition(const ms_space *space, const space_digits *digits, set
     }
 }
 
-/* The settings of the cluster, the mesh, each value, the partition and the granularity. With them
- * the workload file gives the same spec as ms_space_spec. */
+/* The settings are those of the cluster, the mesh, each value, the partition and the granularity.
+ * With them the workload file gives the same spec as ms_space_spec. */
 ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *arena,
                             ms_words *settings_out) {
     space_digits digits;

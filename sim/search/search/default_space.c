@@ -116,8 +116,8 @@ static bool begin_axis(default_axis *draft, ms_space *space, const char *key, in
 }
 
 /* Add a value to an axis. settings: [count] keys that the value sets together; copied, with their
- * setters. need: what a job must have for the value to make a difference. A lack of memory shows in
- * the arena. */
+ * setters. need: what a job must have for the value to make a difference. A value beyond the axis'
+ * capacity is dropped. A lack of memory shows in the arena. */
 static void add_value(default_axis *draft, const space_setting *settings, int count,
                       space_need need) {
     ms_arena *arena = draft->space->arena;

@@ -41,8 +41,8 @@ static bool is_alike(const char *a, const char *b) {
     return *a == *b;
 }
 
-/* Adds one to the reason that is alike except for numbers, or begins a new reason with this
- * candidate. */
+/* Count the candidate in the reason whose text differs from its text only in numbers, or begin a
+ * new reason with it. */
 ms_status ms_reasons_add(ms_reasons *reasons, const char *text, int64_t index) {
     for (size_t i = 0; i < reasons->list.count; i++) {
         reason_group *group = &MS_AT(&reasons->list, reason_group, i);
@@ -64,7 +64,7 @@ static int compare_groups(const void *a, const void *b) {
     return order != 0 ? order : (left->index > right->index) - (left->index < right->index);
 }
 
-/* Sorts the groups of candidates, and adds the settings of the first candidate of each. */
+/* Sort the groups of candidates, and add the settings of the first candidate of each. */
 ms_status ms_reasons_list(const ms_reasons *reasons, const ms_space *space, ms_arena *arena,
                           const ms_search_reason **list_out, size_t *count_out) {
     size_t count = reasons->list.count;

@@ -382,8 +382,8 @@ static ms_status make_findings(ms_search_state *r) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 
-/* After an interrupt the findings are made from the results so far. All but the findings is
- * released here. */
+/* After an interrupt the findings are made from the results so far. Everything but the findings is
+ * released before the function returns. */
 ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *diag,
                         ms_search_findings *result_out) {
     *result_out = (ms_search_findings){.failure = MS_OK};

@@ -114,7 +114,7 @@ static ms_status add_clusters(const ms_space *space, size_t index, const char *f
                : fault_gpus(space, cluster, asked->count == 0 ? own : asked->items[0], diag);
 }
 
-/* One cluster for each platform and number of GPUs that go together. */
+/* A cluster is made for each platform and each number of GPUs that the platform can have. */
 ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag) {
     const ms_space_request *request = space->request;
     ms_vector clusters;

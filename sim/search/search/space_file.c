@@ -41,8 +41,8 @@ const ms_field MS_SPACE_FIELDS[] = {
 };
 
 /* The values of a key as one text, separated by commas. A list is written as YAML without its
- * brackets, which quotes elements where needed. values: of a range, listed. In `arena`; NULL when
- * memory runs out. */
+ * brackets, which quotes elements where needed. values: of a range, listed. The text is in `arena`;
+ * NULL when memory runs out. */
 static const char *join(const ms_node *node, const ms_words *values, ms_arena *arena) {
     if (node->type == MS_NODE_SEQUENCE) {
         const char *list = ms_sweep_value_text(node, arena);

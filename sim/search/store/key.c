@@ -54,8 +54,8 @@ static void put_kernels(ms_buffer *out, const ms_kernel_table *table) {
     }
 }
 
-/* The text that the digest is taken of: program, SimGrid's version, the spec without names, the
- * effective platform, measured kernels, and the files of the schedule and of the placement. */
+/* The digest is taken of a text that holds the program, SimGrid's version, the spec without names,
+ * the effective platform, measured kernels, and the files of the schedule and of the placement. */
 ms_status ms_store_key(const ms_job_spec *spec, const char *program, ms_diag *diag,
                        char key_out[MS_SHA256_HEX]) {
     ms_buffer workload;

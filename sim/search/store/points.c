@@ -22,8 +22,7 @@ typedef struct points_run {
     size_t *leader; /* [count] first point with the same key, perhaps the point itself */
     size_t next;    /* points below it are handed to a worker, or need no simulation */
     size_t ended;   /* points that the study's progress counts; the store has them */
-    size_t
-        untold; /* points that have ended but are not counted yet: the store has not written them */
+    size_t untold;  /* points that have ended, but that the store has not written: not in `ended` */
     ms_status status; /* first failure of `next_job`, which returns no status */
     ms_points_counts *counts;
 } points_run;
@@ -359,9 +358,9 @@ static void complete_rows(points_run *r) {
     }
 }
 
-/* Makes all rows first, which gives the key of each point, then finds points that are the same job,
- * and simulates the rest. A point is made once for its key and once for its simulation, so that
- * only one spec is in memory. */
+/* Make all rows first, which gives the key of each point, then find points that are the same job,
+ * and simulate the rest. A point is made once for its key and once for its simulation, so that only
+ * one spec is in memory. */
 ms_status ms_points_run(const ms_points_study *study, ms_arena *arena, ms_diag *diag,
                         ms_store_row *rows_out, ms_points_counts *counts_out) {
     points_run r = {.study = study,

@@ -48,8 +48,8 @@ size_t ms_shard_point(const ms_study_shard *shard, size_t index) {
 
 /* ---- the file of a shard ---- */
 
-/* Path of a shard's file: FOLDER/shard-I-of-N and an ending. In `arena`; NULL when memory runs
- * out. */
+/* Path of a shard's file: FOLDER/shard-I-of-N and an ending. The path is in `arena`; NULL when
+ * memory runs out. */
 static const char *path_of(const char *folder, const ms_study_shard *shard, const char *ending,
                            ms_arena *arena) {
     return ms_arena_printf(arena, "%s/shard-%d-of-%d%s", folder, shard->index, shard->count,
@@ -264,8 +264,8 @@ static ms_status list_files(merging *m) {
     return status;
 }
 
-/* Add the version of the program that simulated a row to the list of versions, unless it is there.
- * Returns MS_OK; MS_E_NOMEM (reported). */
+/* Add the version of the program that simulated a row to the list of versions, unless the list has
+ * it. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status add_program(merging *m, const char *program) {
     ms_vector *known = &m->programs;
     for (size_t i = 0; i < known->count; i++) {
@@ -376,7 +376,7 @@ static ms_status merge_shards(merging *m) {
     return status == MS_OK ? ms_store_commit(m->study) : status;
 }
 
-/* Finds the shards of the folder, puts their rows into the store of the whole study, and lists
+/* Find the shards of the folder, put their rows into the store of the whole study, and list
  * doubles, missing shards and programs. */
 ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
                           ms_shards_report *report_out) {

@@ -278,7 +278,8 @@ static ms_status check_pages(const ms_store *store) {
     return code == SQLITE_ROW ? status : report_failure(store, code, "read");
 }
 
-/* Check the two numbers in a database's header. Returns MS_OK; MS_E_INPUT (reported). */
+/* Check the two numbers in a database's header: the id of the application that wrote it, and the
+ * version of the format. Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status check_kind(const ms_store *store, int64_t application, int64_t version) {
     if (application != APPLICATION_ID) {
         ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
@@ -298,7 +299,8 @@ static ms_status check_kind(const ms_store *store, int64_t application, int64_t 
 }
 
 /* Check that the open file is a store, or empty. *is_new_out: the file is empty, as SQLite has just
- * created it. Returns MS_OK; MS_E_INPUT for any other file; as report_failure. */
+ * created it. Lifts the limit on SQLite's steps that set_up has set, once the schema is known to be
+ * sound. Returns MS_OK; MS_E_INPUT for any other file; as report_failure. */
 static ms_status identify(const ms_store *store, bool *is_new_out) {
     int64_t application = 0, version = 0, objects = 0;
     int code = ask_number(store, "SELECT count(*) FROM sqlite_master", &objects);
@@ -414,6 +416,8 @@ static ms_status set_up(ms_store *store) {
     return status == MS_OK ? prepare_both(store) : status;
 }
 
+/* A journal beside the file is checked before SQLite opens the file, because SQLite would apply
+ * it. */
 ms_status ms_store_open(const char *path, const ms_store_options *options, ms_arena *arena,
                         ms_diag *diag, ms_store **store_out) {
     ms_store *store = MS_NEW(arena, ms_store, 1);
@@ -467,6 +471,8 @@ static int find_row(const ms_store *store, const char *key) {
     return code == SQLITE_OK ? sqlite3_step(store->find) : code;
 }
 
+/* With the option is_fresh no stored row is used. In a store that turned out to be read-only
+ * (is_frozen), a missing row is a failure, because the point cannot be added. */
 ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_store_row *row_out,
                         bool *is_found_out) {
     *is_found_out = false;
@@ -487,7 +493,8 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
     return status;
 }
 
-/* Put into a read-only store: MS_OK if it has the key already; else MS_E_IO (reported). */
+/* Put a row into a read-only store, where nothing is written. Returns MS_OK if the store has the
+ * key already; else MS_E_IO (reported). */
 static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
     int code = find_row(store, row->key);
     sqlite3_reset(store->find);
@@ -545,6 +552,8 @@ double ms_store_flush_delay_s(const ms_store *store) {
     return store == NULL || store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
 }
 
+/* All rows are written in one transaction, or none of them. The next flush waits for about as long
+ * as this one took, so that at most half of the time is spent on writing. */
 ms_status ms_store_flush(ms_store *store) {
     if (store == NULL || store->held.count == 0) {
         return MS_OK;
@@ -565,6 +574,7 @@ ms_status ms_store_flush(ms_store *store) {
     return status;
 }
 
+/* The rows come in the order of their keys. */
 ms_status ms_store_each(ms_store *store, ms_arena *arena,
                         ms_status (*visit)(void *context, const ms_store_row *row), void *context) {
     sqlite3_stmt *all = NULL;

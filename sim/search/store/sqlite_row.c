@@ -10,7 +10,7 @@
 #include "base/buffer.h"
 
 /* The columns before those of MS_STORE_COLUMNS, in the order of MS_STORE_OWN_COLUMNS. */
-enum { KEY_PLACE, PROGRAM_PLACE, SETTINGS_PLACE, DIGEST_PLACE, FIRST_INDEX };
+enum { KEY_INDEX, PROGRAM_INDEX, SETTINGS_INDEX, DIGEST_INDEX, FIRST_INDEX };
 /* Amount by which a figure may be below 0, since differences of rounded times may be. */
 static const double ROUNDING = 1e-9;
 
@@ -35,8 +35,9 @@ static ms_value cell_of(const ms_table_column *column, const ms_store_row *row) 
                                                           : ms_table_leaf(column, row);
 }
 
-/* The digest of a row: SHA-256 over its cells that are not NULL, each as "NAME LENGTH\nVALUE\n" in
- * the order of the columns, LENGTH in bytes; numbers as "%.17g".  Returns MS_OK; MS_E_NOMEM. */
+/* Compute the digest of a row: SHA-256 over its cells that are not NULL, each as "NAME
+ * LENGTH\nVALUE\n" in the order of the columns, LENGTH in bytes; numbers as "%.17g".  Returns
+ * MS_OK; MS_E_NOMEM. */
 static ms_status digest_row(const ms_store_row *row, char digest_out[MS_SHA256_HEX]) {
     ms_buffer cells;
     ms_buffer_init(&cells);
@@ -71,8 +72,8 @@ static bool is_whole_text(sqlite3_stmt *from, int index) {
     return text != NULL && strlen((const char *)text) == (size_t)sqlite3_column_bytes(from, index);
 }
 
-/* Place of the column whose field of ms_store_row is at an offset [B]. Some column must have this
- * field. */
+/* Index, in the statement, of the column whose field of ms_store_row is at `offset` [B]. One of
+ * MS_STORE_COLUMNS must have this field, since the search has no other end. */
 static int index_of(size_t offset) {
     int index = FIRST_INDEX;
     while (MS_STORE_COLUMNS[index - FIRST_INDEX].offset != offset) {
@@ -126,8 +127,8 @@ static ms_status check_cells(const ms_sqlite_row *r) {
             return refuse_cell(r, index, "a text");
         }
     }
-    if (sqlite3_column_bytes(r->from, KEY_PLACE) >= MS_SHA256_HEX) {
-        return refuse_cell(r, KEY_PLACE, "64 digits at most");
+    if (sqlite3_column_bytes(r->from, KEY_INDEX) >= MS_SHA256_HEX) {
+        return refuse_cell(r, KEY_INDEX, "64 digits at most");
     }
     int status_index = index_of(offsetof(ms_store_row, status));
     int reason_index = index_of(offsetof(ms_store_row, reason));
@@ -170,7 +171,7 @@ static void read_cell(const ms_sqlite_row *r, int index, const ms_table_column *
     }
 }
 
-/* Checks all cells first, so that each can be read by the type of its column. The digest of the row
+/* Check all cells first, so that each can be read by the type of its column. The digest of the row
  * that was read must then be equal to the stored digest. */
 ms_status ms_sqlite_read_row(const ms_sqlite_row *r, ms_store_row *row_out) {
     ms_store_row row;
@@ -180,10 +181,10 @@ ms_status ms_sqlite_read_row(const ms_sqlite_row *r, ms_store_row *row_out) {
     if (status != MS_OK) {
         return status;
     }
-    const char *key = copy_text(r, KEY_PLACE);
+    const char *key = copy_text(r, KEY_INDEX);
     snprintf(row.key, sizeof row.key, "%s", key == NULL ? "" : key);
-    row.program = copy_text(r, PROGRAM_PLACE);
-    row.settings = copy_text(r, SETTINGS_PLACE);
+    row.program = copy_text(r, PROGRAM_INDEX);
+    row.settings = copy_text(r, SETTINGS_INDEX);
     row.reason = copy_text(r, index_of(offsetof(ms_store_row, reason)));
     int index = FIRST_INDEX;
     for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL; c++, index++) {
@@ -191,12 +192,12 @@ ms_status ms_sqlite_read_row(const ms_sqlite_row *r, ms_store_row *row_out) {
             read_cell(r, index, c, &row);
         }
     }
-    const char *stored = copy_text(r, DIGEST_PLACE);
+    const char *stored = copy_text(r, DIGEST_INDEX);
     if (r->arena->has_failed || stored == NULL || digest_row(&row, digest) != MS_OK) {
         return ms_diag_no_memory(r->diag);
     }
     if (strcmp(stored, digest) != 0) {
-        return refuse_cell(r, DIGEST_PLACE, "the digest of its other cells");
+        return refuse_cell(r, DIGEST_INDEX, "the digest of its other cells");
     }
     *row_out = row;
     return MS_OK;
@@ -209,8 +210,8 @@ static int bind_text(sqlite3_stmt *to, int index, const char *text) {
     return sqlite3_bind_text(to, index + 1, text, -1, SQLITE_STATIC);
 }
 
-/* Bind the value of a row in a column to a parameter. index: of the column, from 0; SQLite counts
- * parameters from 1. Returns SQLite's code. */
+/* Bind the value that a row has in a column to the statement's parameter of this column. index: of
+ * the column, from 0; SQLite counts parameters from 1. Returns SQLite's code. */
 static int bind_cell(sqlite3_stmt *to, int index, const ms_table_column *column,
                      const ms_store_row *row) {
     const ms_value cell = cell_of(column, row);
@@ -233,10 +234,10 @@ static int bind_cell(sqlite3_stmt *to, int index, const ms_table_column *column,
 int ms_sqlite_bind_row(sqlite3_stmt *to, const ms_store_row *row) {
     char digest[MS_SHA256_HEX];
     int code = digest_row(row, digest) == MS_OK ? SQLITE_OK : SQLITE_NOMEM;
-    code = code == SQLITE_OK ? bind_text(to, KEY_PLACE, row->key) : code;
-    code = code == SQLITE_OK ? bind_text(to, PROGRAM_PLACE, row->program) : code;
-    code = code == SQLITE_OK ? bind_text(to, SETTINGS_PLACE, row->settings) : code;
-    code = code == SQLITE_OK ? sqlite3_bind_text(to, DIGEST_PLACE + 1, digest, -1, SQLITE_TRANSIENT)
+    code = code == SQLITE_OK ? bind_text(to, KEY_INDEX, row->key) : code;
+    code = code == SQLITE_OK ? bind_text(to, PROGRAM_INDEX, row->program) : code;
+    code = code == SQLITE_OK ? bind_text(to, SETTINGS_INDEX, row->settings) : code;
+    code = code == SQLITE_OK ? sqlite3_bind_text(to, DIGEST_INDEX + 1, digest, -1, SQLITE_TRANSIENT)
                              : code;
     int index = FIRST_INDEX;
     for (const ms_table_column *c = MS_STORE_COLUMNS; code == SQLITE_OK && c->name != NULL; c++) {

@@ -261,7 +261,8 @@ static ms_status try_value(sweep_reading *r, size_t axis, size_t value) {
                                 : try_settings(r, &settings, node, key_path);
 }
 
-/* Try the fixed settings, and each axis value by value, up to the first fault of each axis. */
+/* Try the fixed settings, and each axis value by value, up to the first fault of each axis. Returns
+ * MS_OK; the status of the first fault, all faults reported. */
 static ms_status try_values(sweep_reading *r) {
     const ms_sweep *out = r->out;
     ms_status status =
@@ -349,7 +350,7 @@ static ms_status read_root(sweep_reading *r) {
                : status;
 }
 
-/* Reads all parts, so that the faults of each are reported; values are tried only if no part has a
+/* Read all parts, so that the faults of each are reported; values are tried only if no part has a
  * fault. */
 ms_status ms_sweep_read(const char *path, const char *data_folder, ms_arena *arena, ms_diag *diag,
                         ms_sweep *sweep_out) {

@@ -7,8 +7,8 @@
 /* The ways to write the values of a key, for schemas: a range, or a list. */
 extern const ms_field MS_SWEEP_VALUES_ROW;
 
-/* A value as YAML on one line, as `--set` takes it behind the '='.  In `arena`; NULL when memory
- * runs out. */
+/* A value as YAML on one line, as `--set` takes it behind the '='.  The text is in `arena`; NULL
+ * when memory runs out. */
 const char *ms_sweep_value_text(const ms_node *value, ms_arena *arena);
 
 /* List the values of a key.  node: a list, or a range {from, to, step or factor}.  path: of the

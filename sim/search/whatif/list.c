@@ -75,8 +75,8 @@ static const char *tier_key(const change_list *list, const ms_tier *tier, const 
     return ms_arena_printf(list->arena, "platform.tiers.%s.%s", tier->name, what);
 }
 
-/* Twice the bandwidth of a network tier, and no latency, where the tier has a finite bandwidth and
- * a latency. */
+/* Add the change to twice the bandwidth of a network tier, if the bandwidth is finite, and the
+ * change to no latency, if the tier has a latency. */
 static void list_tier(change_list *list, const ms_tier *tier) {
     if (isfinite(tier->bandwidth_Bps)) {
         begin_change(list, ms_arena_printf(list->arena, "%s bandwidth x 2", tier->name));
@@ -89,8 +89,9 @@ static void list_tier(change_list *list, const ms_tier *tier) {
     }
 }
 
-/* All latencies of the collectives' library (NCCL's, per algorithm: one each for the protocols LL,
- * LL128 and Simple) set to 0, which are counted beside the links' own. */
+/* Add the change that sets all latencies of the collectives' library to 0 (NCCL's, per algorithm:
+ * one each for the protocols LL, LL128 and Simple). They are counted beside the latencies of the
+ * links. */
 static void list_library(change_list *list) {
     static const char NOTHING[] =
         "{tree: [0 s, 0 s, 0 s], ring: [0 s, 0 s, 0 s], collnet_direct: [0 s, 0 s, 0 s], "
@@ -105,8 +106,8 @@ static void list_library(change_list *list) {
     }
 }
 
-/* Twice the GPU's peak rate in every number format that it has, and twice the bandwidth of its
- * memory (HBM). */
+/* Add the changes to twice the GPU's peak rate, in every number format that it has, and to twice
+ * the bandwidth of its memory (HBM). */
 static void list_gpu(change_list *list) {
     static const scaled_unit RATES[] = {{"TFLOP/s", 1e12}, {NULL, 0}};
     static const scaled_unit BYTES[] = {{"GB/s", 1e9}, {NULL, 0}};
@@ -132,8 +133,8 @@ static void list_gpu(change_list *list) {
                 value_text(2.0 * gpu->hbm_Bps, MS_DIM_BANDWIDTH, BYTES, list->arena));
 }
 
-/* Communication that takes no time and does not slow computing down. No overlap of communication
- * and computing can gain more than this change. */
+/* Add the change to communication that takes no time and does not slow computing down. No overlap
+ * of communication and computing can gain more than this change. */
 static void list_overlap(change_list *list) {
     const ms_platform *platform = list->job->platform;
     begin_change(list, "perfect overlap");
@@ -147,7 +148,8 @@ static void list_overlap(change_list *list) {
     add_setting(list, "platform.gpu.compute_slowdown", "1");
 }
 
-/* GPUs that are all equally fast, where the platform's differ or some of its nodes are slow. */
+/* Add the change to GPUs that are all equally fast, if the platform's GPUs differ or some of its
+ * nodes are slow. */
 static void list_jitter(change_list *list) {
     const ms_platform *platform = list->job->platform;
     bool has_slow_nodes =
@@ -161,9 +163,9 @@ static void list_jitter(change_list *list) {
     }
 }
 
-/* Twice the memory with less recomputation: none, and, where everything is recomputed now,
- * selective. The setting of the memory comes last in each change, because ms_whatif_run removes the
- * last setting where the memory is not needed. */
+/* Add the changes to twice the memory with less recomputation: with none and, if everything is
+ * recomputed now, with selective recomputation. The setting of the memory comes last in each
+ * change, because ms_whatif_run removes the last setting where the memory is not needed. */
 static void list_memory(change_list *list) {
     static const scaled_unit BYTES[] = {{"GiB", 0x1p30}, {"GB", 1e9}, {NULL, 0}};
     const ms_model_layout *now = &list->job->spec.choices;

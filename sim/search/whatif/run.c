@@ -45,8 +45,8 @@ static ms_status find_candidates(const ms_whatif_study *study, ms_arena *arena, 
 }
 
 /* Whether a job with less recomputation fits in memory at all. If it already fits in the GPU's
- * present memory, the last setting, twice the memory, is removed from the row. figures: of the
- * simulation with twice the memory. */
+ * present memory, the last setting, twice the memory, is removed from the row, and the row's name
+ * says so. figures: of the simulation with twice the memory. */
 static bool check_memory(const ms_job *job, const ms_run_figures *figures, ms_arena *arena,
                          ms_whatif *row) {
     double capacity_B = job->platform->gpu.hbm_B - job->platform->gpu.reserve_B;

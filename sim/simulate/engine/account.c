@@ -179,6 +179,8 @@ static ms_status sort_points(point_list *points, int32_t count, ms_arena *scratc
     return MS_OK;
 }
 
+/* A sweep over the starts and ends of all transfers, in the order of time. A start is the number of
+ * its record, an end the bitwise complement (~) of the number. */
 ms_status ms_account_links(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     const ms_account *account = &replay->account;
     accounting a = {.replay = replay,

@@ -39,9 +39,9 @@ static void enter_phase(fused_account *a, const ms_dag_phase *phase, double coun
     }
 }
 
-/* Add a->uses of a phase that runs `count` times to busy times and peaks of its links, and reset
- * them. Busy time is at most the length of the run; a link that several flows of the phase cross is
- * reset at the first of them. */
+/* Add a->uses of a phase that runs `count` times to the busy times and peaks of its links, and
+ * reset a->uses for the next phase. Busy time is at most the length of the run; a link that several
+ * flows of the phase cross is reset at the first of them. */
 static void leave_phase(fused_account *a, const ms_dag_phase *phase, double count) {
     const ms_dag *dag = a->replay->dag;
     ms_timeline *timeline = &a->replay->timeline;
@@ -104,6 +104,8 @@ static void subtract_operations(const ms_dag *dag, const ms_timeline *timeline, 
     }
 }
 
+/* The communications inside fused passes are all communications less those that are operations.
+ * Each phase is entered and left by itself, so peaks are those of one phase. */
 ms_status ms_account_fused_passes(ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     const ms_dag *dag = replay->dag;
     if (dag->network.fused.count == 0) {

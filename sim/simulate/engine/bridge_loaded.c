@@ -43,6 +43,8 @@ static bool find_module(char *path_out, size_t size) {
     return false;
 }
 
+/* If the module is not found, find_module leaves the cause in `path`. A module of another version
+ * than the program is refused. */
 const ms_bridge_table *ms_bridge_open(char *cause_out, size_t size) {
     char path[4 * PATH_MAX];
     if (!find_module(path, sizeof path)) {

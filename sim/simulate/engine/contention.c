@@ -284,6 +284,8 @@ static int64_t write_routes(finder *f, int32_t *route) {
     return count;
 }
 
+/* Steps: find the links that can bind, then the works whose flows cross them, then number these
+ * links and write the flows' routes over them. */
 ms_status ms_contention_find(const ms_dag *dag, ms_arena *scratch, ms_diag *diag,
                              ms_contention *out) {
     *out = (ms_contention){.scale = choose_scale(dag)};

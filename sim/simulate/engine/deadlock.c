@@ -28,8 +28,9 @@ static int32_t find_awaited(const ms_replay *replay, int32_t op) {
     return -1;
 }
 
-/* Find an operation on a cycle: follow what the first waiting operation waits for until an
- * operation is met twice.  seen: [op_count] false.  Returns it; -1: there is no cycle. */
+/* Find an operation on a cycle: from the first operation that has not ended, follow the operations
+ * that each waits for, until an operation is met twice. seen: [op_count] false. Returns that
+ * operation; -1: there is no cycle. */
 static int32_t find_on_cycle(const ms_replay *replay, bool *seen) {
     int32_t op = 0;
     while (op < replay->dag->op_count && is_settled(replay, op)) {
@@ -49,7 +50,8 @@ static void add_operation(const ms_replay *replay, int32_t op, ms_buffer *text) 
                      ms_dag_describe(replay->dag, op, name, sizeof name));
 }
 
-/* Append the cycle that begins with operation `first`, its first operations if it is long. */
+/* Append the cycle that begins with operation `first`: each operation and the one that it waits
+ * for. Of a long cycle only the first LISTED operations are named. */
 static void add_cycle(const ms_replay *replay, int32_t first, ms_buffer *text) {
     int32_t op = first;
     ms_buffer_puts(text, "\n  cycle: ");
@@ -85,6 +87,8 @@ static void add_waiting(const ms_replay *replay, ms_buffer *text) {
     }
 }
 
+/* Operations that have not ended wait for each other. The message names a cycle, if there is one,
+ * and some of the operations. */
 ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_diag *diag) {
     int32_t count = replay->dag->op_count;
     if (replay->settled == count) {

@@ -12,8 +12,9 @@ typedef struct stream_work {
     int32_t work;
 } stream_work;
 
-/* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. Places
- * are visited stream by stream, so `stream` and `phase` tell whether a sum has to begin anew. */
+/* Working state, one entry per link. Phases and streams are numbered from 1; 0: none yet. Works are
+ * visited stream by stream, and phase by phase within a work. A link whose `stream` or `phase`
+ * differs from the current one so has to begin a new sum. */
 typedef struct link_demand {
     double total_Bps;  /* sum over the streams so far of the maximum load by one of their phases */
     double stream_Bps; /* maximum load by a phase of the current stream so far */
@@ -98,6 +99,8 @@ static void add_stream_work(const ms_dag *dag, const double *flow_Bps, const str
     }
 }
 
+/* Each work counts once for each stream that it runs on. A link can bind if the sum of the streams'
+ * largest loads exceeds its capacity. */
 ms_status ms_demand_find_binding(const ms_dag *dag, const double *flow_Bps, ms_arena *scratch,
                                  bool *can_bind_out) {
     int32_t *last_stream = MS_NEW(scratch, int32_t, dag->work_count);

@@ -28,8 +28,8 @@ static inline double ms_together_s(double time_s) {
     return 1e-12 + 1e-12 * time_s;
 }
 
-/** Maximum number of repeated periods: one of each optimizer step; a run of more steps is not
- * shortened.
+/** Maximum number of repeated periods of a timeline, one for each optimizer step. A run of more
+ * steps is not shortened.
  */
 enum { MS_REPEATED_PERIODS_MAX = 64 };
 
@@ -44,8 +44,8 @@ typedef struct ms_repeated_period {
     int32_t times;   /**< repetitions beside the one in the timeline, >= 1 */
 } ms_repeated_period;
 
-/** The repeated parts of a timeline: a repeated period of each step, in the order of steps, or
- * none. */
+/** The repeated periods of a timeline: either one for each optimizer step, in the order of steps,
+ * or none at all. */
 typedef struct ms_steady {
     int32_t count;    /**< number of repeated periods; 0: nothing is repeated */
     int32_t seen_mbs; /**< if count is 0: microbatches of a period that was found, but does not
@@ -89,8 +89,8 @@ static inline double ms_steady_length_s(const ms_steady *repeat, double from_s, 
     return length_s;
 }
 
-/** Time of all repetitions of the repeated periods before an instant of the timeline [s]: by so
- * much the instant is later in the whole run. */
+/** Time of all repetitions of the repeated periods that lie before an instant of the timeline [s].
+ * In the whole run the instant is later by this time. */
 static inline double ms_steady_repeated_before_s(const ms_steady *repeat, double time_s) {
     double later_s = 0.0;
     for (int32_t i = 0; i < repeat->count; i++) {
@@ -102,8 +102,8 @@ static inline double ms_steady_repeated_before_s(const ms_steady *repeat, double
     return later_s;
 }
 
-/** The date in the whole run of an instant of the timeline: with all repetitions of the repeated
- * periods before it [s]. */
+/** The date that an instant of the timeline has in the whole run, which contains all repetitions of
+ * the repeated periods before the instant [s]. */
 static inline double ms_steady_date_s(const ms_steady *repeat, double time_s) {
     return time_s + ms_steady_repeated_before_s(repeat, time_s);
 }
@@ -119,8 +119,8 @@ typedef struct ms_timeline {
                           the one of the lowest role (ms_dag_role), then the one that began first,
                           then the lowest index. */
     double makespan_s; /**< latest end [s] */
-    ms_steady steady;  /**< of a shortened job (ms_dag.repeat): the repeated periods to be repeated.
-                          Without repeated periods the timeline is that of the graph alone */
+    ms_steady steady;  /**< of a shortened job (ms_dag.repeat): its repeated periods, to which
+                          figures add the repetitions left out; if it has none, nothing is added */
     double *link_bytes;  /**< [link_count] bytes of the messages across it: sum over flows of
                             bytes / slowness * weight, counted as each flow ends [B] */
     double *link_busy_s; /**< [link_count] time with at least one flow on the link [s] */

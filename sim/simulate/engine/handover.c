@@ -46,7 +46,7 @@ static void set_tick(ms_handover *h) {
     keep_status(h, ms_bridge_tick(goes_on ? ms_maxmin_next_s(h->run) : INFINITY));
 }
 
-/* SimGrid's clock has reached the tick: handle the events of maxmin.c that are due. */
+/* Called when SimGrid's clock has reached the tick: handle the events of maxmin.c that are due. */
 static void on_tick(void *context) {
     ms_handover *h = context;
     h->run->clock_s = fmax(h->run->clock_s, ms_bridge_clock_s());
@@ -57,7 +57,7 @@ static void on_tick(void *context) {
     set_tick(h);
 }
 
-/* SimGrid has finished a flow. */
+/* Called when SimGrid has finished a flow. */
 static void on_flow(void *context, int32_t flow) {
     ms_handover *h = context;
     h->run->clock_s = fmax(h->run->clock_s, ms_bridge_clock_s());
@@ -100,8 +100,8 @@ static ms_status start_simgrid(ms_handover *h) {
 }
 
 /* Run SimGrid until it has no flows left, starting it at the first call. If its clock is behind
- * that of maxmin.c, it first runs to that date without flows, and on_tick starts the pending flows
- * there. Returns MS_OK, or the first failure. */
+ * that of maxmin.c, SimGrid first runs to that date without flows, and on_tick starts the pending
+ * flows at that date. Returns MS_OK, or the first failure. */
 static ms_status run_inside(ms_handover *h) {
     ms_status status = h->is_started ? MS_OK : start_simgrid(h);
     if (status != MS_OK) {

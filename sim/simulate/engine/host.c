@@ -57,6 +57,7 @@ static void lay_out(ms_host *host, host_clock *clocks) {
     }
 }
 
+/* If launches take no time, the host has no lists and delays nothing. */
 ms_status ms_host_init(ms_host *host, const ms_dag *dag, ms_arena *scratch) {
     *host = (ms_host){.dag = dag};
     if (!takes_time(dag)) {
@@ -114,6 +115,9 @@ double ms_host_earliest_s(const ms_host *host, int32_t op, double launched_s) {
     return launched_s + behind_s - work->time_s;
 }
 
+/* The start is the later of `ready_s` and the time that the slowest launch of the members allows. A
+ * launch before a wait of its host that has not ended is not known exactly; has_passed_wait records
+ * this. */
 double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
     const ms_dag *dag = host->dag;
     const ms_dag_work *work = work_of(dag, op);

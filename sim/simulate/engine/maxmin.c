@@ -71,7 +71,8 @@ static int32_t new_flow(ms_maxmin *run) {
     return flow;
 }
 
-/* As new_flow, for a use. */
+/* A slot for a new use: a free one, or one appended to the array. Returns its number; -1 when
+ * memory runs out. */
 static int32_t new_use(ms_maxmin *run) {
     if (run->free_use == 0) {
         return ms_vector_next(&run->uses) == NULL ? -1 : (int32_t)run->uses.count - 1;
@@ -117,6 +118,9 @@ static void ask_links(ms_maxmin *run, ms_shared_flow *flow) {
     }
 }
 
+/* The flow is entered on its links now, and gets its first rate when all flows of this instant are
+ * known (start_fresh). A slot that is used again may still have an entry in the queue, so is_queued
+ * is kept. */
 ms_status ms_maxmin_flow(ms_maxmin *run, double payload, const int32_t *route, int32_t count,
                          int32_t token) {
     int32_t flow = new_flow(run);

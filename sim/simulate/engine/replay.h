@@ -140,8 +140,8 @@ void ms_replay_write_starts(ms_replay *replay);
  * a failure, and twice. */
 void ms_replay_release(ms_replay *replay);
 
-/** After the replay: MS_OK if every operation is settled, else MS_E_BUG, reported with a cycle and
- * up to ten operations that wait.  scratch: for the search. */
+/** After the replay: returns MS_OK if every operation is settled, else MS_E_BUG, reported with a
+ * cycle and up to ten operations that wait.  scratch: for the search. */
 ms_status ms_replay_check_done(const ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
 /** Fill link_bytes, link_busy_s and link_peak of the replay's timeline from its transfers.

@@ -108,8 +108,9 @@ static void start_contended(flow_run *run, int32_t flow, int32_t stream) {
     timeline->flows_peak = run->live > timeline->flows_peak ? run->live : timeline->flows_peak;
 }
 
-/* Start all flows of the current phase of the operation on `stream`. The clock is at the beginning
- * of the phase if the phase has contended flows. */
+/* Start all flows of the current phase of the operation on `stream`. active->flows_s becomes the
+ * latest end of those flows whose end is known, which are not contended. The clock is at the
+ * beginning of the phase if the phase has contended flows. */
 static void start_phase(flow_run *run, int32_t stream) {
     active_op *active = &run->active[stream];
     const ms_dag_phase *phase = &run->replay->dag->network.phases[active->phase];
@@ -184,8 +185,8 @@ static void begin(void *context, ms_event start) {
     advance(run, stream);
 }
 
-/* A wake-up is due: the next phase of the operation on stream `token` starts, or, for LOOK, the
- * event queue goes on. */
+/* Handle a wake-up that is due: start the next phase of the operation on stream `token` or, for
+ * LOOK, go on with the event queue. */
 static void on_wake(void *context, int32_t token) {
     flow_run *run = context;
     if (token != LOOK) {
@@ -199,7 +200,7 @@ static void on_wake(void *context, int32_t token) {
     drain(run);
 }
 
-/* The flow of record `index` has ended, which may end its phase. */
+/* Handle the end of the flow of record `index`, which may end its phase. */
 static void on_flow(void *context, int32_t index) {
     flow_run *run = context;
     set_limit(run);
@@ -280,6 +281,8 @@ ms_status ms_engine_find_contention(ms_replay *replay, ms_arena *scratch, ms_dia
     return ms_contention_find(replay->dag, scratch, diag, found);
 }
 
+/* All flows run in the max-min simulation of maxmin.c. With SimGrid as solver, flows on links that
+ * are full are handed over to SimGrid (handover.c). */
 ms_status ms_engine_run_flows(ms_replay *replay, ms_solver solver, ms_arena *scratch,
                               ms_diag *diag) {
     flow_run run = {.replay = replay, .look_s = INFINITY, .status = MS_OK};

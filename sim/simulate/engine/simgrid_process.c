@@ -61,6 +61,8 @@ static ms_status run_in_child(void *context, char cause_out[MS_CHILD_CAUSE_B]) {
     return status;
 }
 
+/* The child writes its timeline into memory that both processes share; it is copied after the child
+ * has ended. */
 ms_status ms_simgrid_run_apart(ms_replay_work *work, ms_replay *replay, ms_arena *scratch,
                                ms_diag *diag) {
     static const ms_child_options SIMGRID = {.library = "SimGrid"};

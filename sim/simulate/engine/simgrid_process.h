@@ -11,7 +11,7 @@
 #include "base/status.h"
 #include "simulate/engine/replay.h"
 
-/** Fills the timeline of a prepared replay.  Returns MS_OK, or what it has reported. */
+/** Fill the timeline of a prepared replay.  Returns MS_OK, or what it has reported. */
 typedef ms_status ms_replay_work(ms_replay *replay, ms_arena *scratch, ms_diag *diag);
 
 /** Let a child process do the work, and copy the timeline from it; everything else in the replay

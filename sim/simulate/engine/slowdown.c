@@ -24,6 +24,7 @@ static void list_streams(ms_slowdown *slowdown) {
     ms_firsts_rewind(slowdown->stream_first, dag->rank_count);
 }
 
+/* No stream runs a computation at first (-1), and the factor of every rank is 1. */
 ms_status ms_slowdown_init(ms_slowdown *slowdown, const ms_dag *dag, ms_event_queue *queue,
                            ms_arena *scratch) {
     *slowdown = (ms_slowdown){
@@ -139,9 +140,9 @@ static void set_factor(ms_slowdown *slowdown, int32_t rank, double factor, doubl
     }
 }
 
-/* A communication of a kind (ms_coll_kind) starts (change 1) or ends (change -1) on a rank. The
- * factor of the rank changes if a start has a larger factor, or if the last communication with the
- * current factor has ended. */
+/* Count a communication of a kind (ms_coll_kind) that starts (change 1) or ends (change -1) on a
+ * rank. The factor of the rank changes if a start has a larger factor, or if the last communication
+ * with the current factor has ended. */
 static void communicate_on(ms_slowdown *slowdown, int32_t rank, int32_t kind, int32_t change,
                            double now_s) {
     int32_t live = slowdown->live[rank * MS_COLL_COUNT + kind] += change;

@@ -238,8 +238,9 @@ static bool is_stream_steady(steady *search, int32_t stream) {
     return is_same;
 }
 
-/* Whether any operation that runs during the periods takes longer than a period. An operation that
- * does may still be under way at two cuts, where comparing starts would not show it. */
+/* Whether any operation that runs during the periods takes longer than a period. Such an operation
+ * may be under way at two cuts, which a comparison of starts would not show. The search pays for
+ * the look at all operations. */
 static bool has_long_operation(steady *search) {
     const ms_timeline *timeline = search->timeline;
     double to_s = search->from_s + PERIODS * search->period_s;
@@ -275,7 +276,8 @@ typedef struct launches {
     int32_t length;     /* number of launches whose operations start in the first period */
 } launches;
 
-/* Find the launches of a rank's host for the periods of the current candidate. */
+/* Find the launches of a rank's host whose operations start within the periods of the current
+ * candidate: those from `begin` to before `end`, of which the first period has `length`. */
 static launches find_launches(const steady *search, int32_t rank) {
     int32_t first = search->launched_first[rank];
     launches of_host = {.members = search->launched + first,
@@ -292,8 +294,8 @@ static launches find_launches(const steady *search, int32_t rank) {
     return of_host;
 }
 
-/* Whether a host launches the same operations in the same order in each period: the launch `length`
- * places later is that of the operation's next occurrence. */
+/* Whether a host launches the same operations in the same order in each period: the launch that
+ * comes `length` launches later is that of the operation's next occurrence. */
 static bool is_launched_again(const steady *search, const launches *of_host) {
     const int32_t *stream = search->dag->member_stream;
     bool is_same = of_host->length > 0;
@@ -451,6 +453,8 @@ static bool find_repeated_period(steady *search, int32_t step, ms_arena *scratch
     return true;
 }
 
+/* The search is limited: comparisons of operations (`looks`) may cost a share of the run at most,
+ * and their cost is added to ops_run. Either every step has a repeated period, or none is used. */
 ms_status ms_steady_find(const ms_dag *dag, const ms_host *host, ms_arena *scratch,
                          ms_timeline *timeline) {
     double left = (double)(dag->repeat.ops_max - timeline->ops_run);
@@ -545,8 +549,8 @@ static bool is_period_stable(steady *search, const ms_repeated_period *repeated,
 }
 
 /* By how much the delay of a date lies outside the range that sums and maxima of delayed operations
- * can give: from 0 to MS_STEADY_PERTURBATION of the time before the date. In units of
- * MS_STEADY_PERTURBATION times the period; negative or 0: within the range. */
+ * can give: from 0 to MS_STEADY_PERTURBATION of the time before the date. The result is in units of
+ * MS_STEADY_PERTURBATION times the period; if it is negative or 0, the date is within the range. */
 static double excess_delay(const steady *search, double date_s, double perturbed_s) {
     double late_s = perturbed_s - date_s;
     double most_s = MS_STEADY_PERTURBATION * date_s;
@@ -569,6 +573,7 @@ static bool is_between_stable(const steady *search, const ms_timeline *perturbed
     return most <= GROWTH_MAX;
 }
 
+/* The periods themselves are tested, and the times between the repeated periods of two steps. */
 ms_status ms_steady_test(const ms_dag *dag, const ms_timeline *timeline,
                          const ms_timeline *perturbed, ms_arena *scratch, bool *is_stable_out) {
     steady search = {.dag = dag, .timeline = timeline};

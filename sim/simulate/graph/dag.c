@@ -185,6 +185,7 @@ int32_t ms_dag_add_fused_pass(ms_dag *dag) {
                &(ms_fused_pass){.part_first = (int32_t)dag->builder.vectors[PARTS].count});
 }
 
+/* The part's list of waits is empty, and grows with ms_dag_add_part_wait. */
 int32_t ms_dag_add_part(ms_dag *dag, const ms_dag_part *part) {
     ms_fused_pass *owner = newest(dag, FUSED_PASSES);
     ms_dag_part copy = *part;
@@ -256,6 +257,8 @@ int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
     return (int32_t)dag->builder.vectors[OPS].count - 1;
 }
 
+/* The operation becomes the next one of the stream's last member. The lists of dependencies of the
+ * members lie side by side, so a new member ends the list of the member before it. */
 void ms_dag_add_member(ms_dag *dag, int32_t stream) {
     if (stream < 0 || (size_t)stream >= dag->builder.stream_last.count ||
         newest(dag, OPS) == NULL) {
@@ -457,6 +460,8 @@ static bool is_out_of_memory(const ms_dag *dag) {
     return is_out;
 }
 
+/* The adders do not report faults; a missing parent record and a lack of memory both set
+ * builder.failed, and are told apart here. */
 ms_status ms_dag_finish(ms_dag *dag, ms_diag *diag) {
     int32_t members = (int32_t)dag->builder.vectors[MEMBER_STREAM].count;
     int32_t deps = (int32_t)dag->builder.vectors[DEPS].count;

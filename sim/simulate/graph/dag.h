@@ -154,8 +154,7 @@ typedef struct ms_fused_pass {
 typedef struct ms_fused_passes {
     ms_fused_pass *passes;
     ms_dag_part *parts;
-    int32_t
-        *waits; /**< parts that a part waits for, counted from the first part of their fused pass */
+    int32_t *waits; /**< parts that a part waits for; 0: the first part of their fused pass */
     int32_t count;
     unsigned unlike_axes; /**< MS_AXIS_BIT of axes whose communications are in no fused pass, as
                              their groups take different times; set by the builder's caller */
@@ -192,10 +191,9 @@ typedef struct ms_dag_work {
     ms_dag_bounds bounds[2]; /**< communication that stands for others of different duration (fold
                                 `bounded`): least [0] and longest [1] time that any of them may
                                 take; else 0 */
-    int32_t tag; /**< free for the caller (the lowering: the model's segment); -1 none */
-    int32_t
-        fused; /**< computation: 1 + index of the fused pass that the work is; ms_dag_finish sets
-                  its time, FLOP, bytes and launch time from the fused pass; 0: no fused pass */
+    int32_t tag;   /**< free for the caller (the lowering: the model's segment); -1 none */
+    int32_t fused; /**< computation: 1 + index of the fused pass that the work is, from which
+                      ms_dag_finish sets its time, FLOP, bytes and launch time; 0: no fused pass */
 } ms_dag_work;
 
 /** One operation. */

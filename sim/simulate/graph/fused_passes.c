@@ -342,6 +342,8 @@ static int32_t longest_fused_pass(const ms_dag *dag) {
     return longest;
 }
 
+/* A part must have a work of its own kind (computation or communication) that is no fused pass
+ * itself, and may only wait for earlier parts. */
 const char *ms_dag_find_bad_fused_pass(const ms_dag *dag) {
     const ms_fused_passes *all = &dag->network.fused;
     for (int32_t i = 0; i < all->count; i++) {
@@ -363,6 +365,7 @@ const char *ms_dag_find_bad_fused_pass(const ms_dag *dag) {
     return NULL;
 }
 
+/* The lists have room for the longest fused pass, and are used again for each. */
 ms_status ms_dag_time_fused_passes(ms_dag *dag) {
     if (dag->network.fused.count == 0) {
         return MS_OK;

@@ -1,8 +1,8 @@
 /* Checks and times the fused passes of a graph. A fused pass is a run of computations and
  * collectives of one pass that is one operation of the graph (sim/simulate/lower/fused_passes.md).
  */
-#ifndef MS_DAG_PIECES_H
-#define MS_DAG_PIECES_H
+#ifndef MS_GRAPH_FUSED_PASSES_H
+#define MS_GRAPH_FUSED_PASSES_H
 
 #include "simulate/graph/dag.h"
 

@@ -92,6 +92,8 @@ static void add_stream_load(demand_finder *finder, const ms_traffic *traffic, si
     }
 }
 
+/* The entries of traffic->streams with the same stream are neighbours. Their communications run one
+ * after the other, so together they load a link with at most the largest of their loads. */
 ms_status ms_find_binding_links(const ms_traffic *traffic, const ms_platform *platform,
                                 ms_arena *scratch, bool *can_bind_out,
                                 double *max_concurrent_flows_out) {

@@ -92,6 +92,8 @@ static void add_flows(const bounded_layout *layout, int p) {
     }
 }
 
+/* The work stands for the groups of all classes. It has the plan of the slowest group, and bounds
+ * that hold for every group. */
 ms_status ms_bounded_work(ms_works *w, const ms_step_comm *comm, int32_t *work_out) {
     bounded_layout layout = {.w = w, .comm = comm};
     ms_dag_work work = {.stands_for = comm->groups->count, .is_pipelined = comm->is_pipelined};

@@ -23,6 +23,8 @@ bool ms_computes_evenly(const ms_lowering *l, int p) {
     return is_even;
 }
 
+/* A segment has a work for each turn (ms_segment_turn): the host may be ahead; the host waits
+ * first; or the segment is in an overlapped pair, where it may take longer. */
 int32_t ms_segment_work(ms_lowering *l, int segment, ms_segment_turn turn) {
     int32_t *made = &l->computations.segment[MS_TURN_COUNT * segment + (int)turn];
     if (*made < 0) {

@@ -125,6 +125,8 @@ ms_status ms_works_make_alone(ms_works *w, const ms_coll_request *request, bool 
     return status;
 }
 
+/* There are three cases: nothing is folded; an inexact fold, where a work has bounds; and an exact
+ * fold, where the work stands for all groups that class `k` leads. */
 ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *work_out) {
     const ms_comm_groups *groups = comm->groups;
     work_layout layout = {.w = w,
@@ -145,6 +147,8 @@ ms_status ms_fold_work(ms_works *w, const ms_step_comm *comm, int k, int32_t *wo
     return *work_out < 0 ? MS_E_NOMEM : add_class(&layout, plan);
 }
 
+/* All groups are laid out as one class. If they take equal times, the work gets the plan of the
+ * first group, with the loads of all groups on its links (add_class). */
 ms_status ms_fold_work_of_all(ms_works *w, const ms_step_comm *comm, int32_t *work_out) {
     ms_coll_request first = ms_works_choose(w, &comm->request);
     if (w->group_load == NULL) {

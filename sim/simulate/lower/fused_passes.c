@@ -101,8 +101,9 @@ static ms_status make_works(layout_finder *finder) {
 
 /* ---- roles ---- */
 
-/* Set the first role of every segment, and the first segment that names each in its waits.  whens:
- * set of 1 << ms_when of the conditional segments that run. */
+/* Set the role that every segment has at first, which later steps may change to OUTER, and the
+ * first segment that waits for it (-1: none does).  whens: set of 1 << ms_when of the conditional
+ * segments that run. */
 static void find_roles(layout_finder *finder, unsigned whens) {
     for (int i = 0; i < finder->plan->count; i++) {
         const ms_segment *segment = &finder->segments[i];
@@ -162,7 +163,7 @@ static void make_outer(layout_finder *finder, int i) {
 }
 
 /* Let collectives that open a pass stay operations where they cannot be in a fused pass. An
- * asynchronous one must not wait for the pass's inputs, as a fused pass does. With
+ * asynchronous collective must not wait for the pass's inputs, as a fused pass does. With
  * has_to_compute_first, collectives before the first computation stay operations as well. */
 static void check_opening(layout_finder *finder) {
     bool is_open = true;
@@ -200,8 +201,8 @@ static void number_runs(layout_finder *finder) {
 }
 
 /* Whether an asynchronous collective shares links with another collective of its run that comes
- * before its waiter, and so may run at the same time. Their contention cannot be known in a fused
- * pass.
+ * before its waiter, and so may run at the same time. The contention of the two collectives cannot
+ * be known in a fused pass.
  */
 static bool meets_another(layout_finder *finder, int i) {
     for (int j = i + 1; j < finder->waiter[i]; j++) {
@@ -242,8 +243,9 @@ static int root_of(int *parent, int k) {
     return k;
 }
 
-/* Join the simulated ranks that are in a common group of some set of axes of `ranks`, as a
- * union-find forest.  parent: [simulated_per_pp] set.  Returns MS_OK; MS_E_NOMEM. */
+/* Join the simulated ranks of pipeline rank sets->p that are in a common group of any of the sets
+ * of axes in `sets`, as a union-find forest over classes k. parent: [simulated_per_pp] set here.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status join_ranks(ms_lowering *l, const ms_rank_sets *sets, int *parent) {
     const int ends[2] = {sets->p, -1};
     for (int k = 0; k < l->ranks.simulated_per_pp; k++) {
@@ -261,8 +263,8 @@ static ms_status join_ranks(ms_lowering *l, const ms_rank_sets *sets, int *paren
     return MS_OK;
 }
 
-/* List the sets of joined ranks of `ranks`: the ranks that run a fused pass together.  Returns
- * MS_OK; MS_E_NOMEM. */
+/* List in `sets` the sets of ranks that run a fused pass together: those that join_ranks joins.
+ * sets: its pipeline rank and axes are given, the rest is set here. Returns MS_OK; MS_E_NOMEM. */
 static ms_status list_rank_sets(ms_lowering *l, ms_rank_sets *sets) {
     int count = l->ranks.simulated_per_pp;
     int *parent = MS_NEW(l->works.arena, int, count);
@@ -321,8 +323,8 @@ static ms_status find_rank_sets(ms_lowering *l, const ms_rank_sets *wanted,
 
 /* ---- runs ---- */
 
-/* The number of a collective's communicator among those of its fused pass: that of its set of axes,
- * which is entered in `ranks` on first use. */
+/* The number of a collective's communicator among those of its fused pass: the index in sets->axes
+ * of the axes that its group spans, which are appended on first use. */
 static int communicator_of(ms_rank_sets *sets, const ms_segment *segment) {
     const ms_group_op op = ms_group_op_of(segment);
     int i = 0;

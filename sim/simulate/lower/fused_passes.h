@@ -1,7 +1,7 @@
 /* Fused passes: which segments of a pass become one operation at granularity `pass` (decision note
  * fused_passes.md). */
-#ifndef MS_LOWER_PIECES_H
-#define MS_LOWER_PIECES_H
+#ifndef MS_LOWER_FUSED_PASSES_H
+#define MS_LOWER_FUSED_PASSES_H
 
 #include "base/status.h"
 #include "schedule/schedule.h"
@@ -16,7 +16,7 @@ struct ms_lowering;
 /* The sets of simulated ranks of a pipeline rank that run a fused pass together: ranks that are in
  * a common group of one of its collectives, directly or through other ranks. */
 typedef struct ms_rank_sets {
-    struct ms_rank_sets *next;         /* the record made before it */
+    struct ms_rank_sets *next;         /* the record that was made before this one; NULL: none */
     int p;                             /* pipeline rank */
     unsigned axes[MS_FUSED_PASS_AXES]; /* [axes_count] sets of axes that groups of the fused pass's
                                      collectives span, in the order of first use */

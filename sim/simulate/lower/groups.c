@@ -43,8 +43,8 @@ ms_coll_request ms_group_request(const ms_group_op *op, int members) {
                              .load_imbalance = op->load_imbalance};
 }
 
-/* The work of collective `c` in the groups that class `k` leads, made on first use.  Returns as
- * ms_communication_make. */
+/* Find the work of collective `c` in the groups that class `k` leads, made on first use.  Returns
+ * as ms_communication_make. */
 static ms_status group_work(ms_lowering *l, const ms_comm_groups *groups, int k,
                             const ms_group_op *c, int32_t *work_out) {
     int p = groups->ends[0];
@@ -53,7 +53,7 @@ static ms_status group_work(ms_lowering *l, const ms_comm_groups *groups, int k,
     if (*work_out >= 0) {
         return MS_OK;
     }
-    ms_step_comm comm = {.key = ms_group_key(c, ~p),
+    ms_step_comm comm = {.key = ms_group_key(c, ~p), /* of the communication in all groups of p */
                          .request = ms_group_request(c, groups->members),
                          .groups = groups};
     return ms_communication_make(l, &key, &comm, k, work_out);

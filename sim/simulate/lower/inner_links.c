@@ -64,7 +64,8 @@ static void guess_inner_links(inner_link_finder *finder) {
 }
 
 /* Test the guess with a flow: `lacks` is set for each link that the flow crosses more often than
- * the link's inner links. Its load is then not limited by them. */
+ * the link's inner links. The inner links then do not limit the load of that link. finder->share is
+ * zero before and after the call. */
 static void test_flow(inner_link_finder *finder, const ms_flow *flow) {
     for (int way = 0; way < WAYS; way++) {
         for (int i = 0; i < flow->count; i++) {
@@ -98,6 +99,8 @@ static void test_plan(inner_link_finder *finder, const ms_coll_plan *plan) {
     }
 }
 
+/* A link cannot bind if on one side its inner links have no more capacity than the link itself, and
+ * no flow crosses the link more often than its inner links. */
 ms_status ms_leave_out_wide_links(const ms_traffic *traffic, const ms_platform *platform,
                                   ms_arena *scratch, bool *can_bind) {
     inner_link_finder finder = {.traffic = traffic, .platform = platform};

@@ -102,8 +102,8 @@ static ms_status find_factors(ms_lowering *l, ms_arena *arena) {
     return MS_OK;
 }
 
-/* Prepare the state of all parts of the lowering, once it is known which ranks are simulated.
- * Returns MS_OK; MS_E_NOMEM. */
+/* Prepare the state of all parts of the lowering, once it is known which ranks are simulated. No
+ * work of a segment is made yet, so all indices are -1. Returns MS_OK; MS_E_NOMEM. */
 static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     const ms_stage_costs *costs = &l->job->costs;
     size_t works = MS_TURN_COUNT * (size_t)costs->segment_count;
@@ -112,7 +112,7 @@ static ms_status init_state(ms_lowering *l, ms_arena *arena) {
     if (l->runs == NULL || l->computations.segment == NULL || find_factors(l, arena) != MS_OK) {
         return MS_E_NOMEM;
     }
-    memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment);
+    memset(l->computations.segment, 0xFF, works * sizeof *l->computations.segment); /* -1 */
     if (ms_pass_layouts_init(l) != MS_OK) {
         return MS_E_NOMEM;
     }
@@ -243,8 +243,8 @@ static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     return status;
 }
 
-/* Fold the ranks and emit all steps.  l: initialised but for the fold and what depends on it.
- * Returns as ms_lower, out of memory not reported. */
+/* Fold the ranks and emit all steps.  l: initialised except for the fold and the parts that depend
+ * on it (init_state). Returns as ms_lower, out of memory not reported. */
 static ms_status lower_all(ms_lowering *l, ms_arena *arena, ms_diag *diag) {
     l->fold = (ms_lower_fold){.is_exact = true, .classes = l->ranks.simulated};
     l->class_ops = estimate_class_ops(l);

@@ -109,7 +109,8 @@ int32_t ms_stream_of(ms_lowering *l, const ms_work_key *key, int32_t destination
 ms_status ms_communication_make(ms_lowering *l, const ms_work_key *key, ms_step_comm *comm, int k,
                                 int32_t *work_out);
 
-/* A communication between two pipeline ranks: one between the ranks of each index in both. */
+/* A communication between two pipeline ranks: for each index in the stage, the rank of this index
+ * on the one communicates with the rank of the same index on the other. */
 typedef struct ms_pair_op {
     ms_coll_kind kind; /* point to point from ends[0] to ends[1], or a collective of the two */
     double size_B;     /* message or full buffer [B] */

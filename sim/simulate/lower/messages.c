@@ -38,6 +38,8 @@ static ms_status add_message(ms_lowering *l, message *m, int k) {
     return MS_OK;
 }
 
+/* The receiver's pass waits for the lists `arrived` of its stage and microbatch, which get the end
+ * of the message. */
 ms_status ms_send_lower(ms_lowering *l, int p, const ms_dag_op *from, int stage, double size_B) {
     message m = {.pair = {.kind = MS_COLL_P2P,
                           .size_B = size_B,
@@ -74,6 +76,8 @@ static int list_messages(const ms_lowering *l, const ms_action *actions, int cou
     return messages;
 }
 
+/* With blocking sends the rank's next operation waits for the arrival of the messages that the
+ * actions have sent. */
 void ms_barrier_lower(ms_lowering *l, int p, const ms_action *actions, int count) {
     const ms_waits *arrived[2];
     ms_waits *next = ms_next(l, p);

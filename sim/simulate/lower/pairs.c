@@ -37,6 +37,8 @@ static ms_status take_turns(ms_lowering *l, ms_pass_state states[2]) {
     return status;
 }
 
+/* The two passes have lists of their own for the operations that their next operation waits for
+ * (ms_pass_state.next), since neither waits for the other; join_ends joins the lists. */
 ms_status ms_pair_lower(ms_lowering *l, int p, const ms_action *pair) {
     ms_pass_state states[2];
     ms_pass_begin_pair(l, p, pair, states);

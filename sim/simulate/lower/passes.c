@@ -113,10 +113,10 @@ static void lower_compute(ms_lowering *l, ms_pass_state *state, const ms_segment
     ms_compute_lower(l, state->p, op, state->next);
 }
 
-/* Emit a collective of a pass in all its groups. A blocking one waits for the previous operations
- * and is what the next ones wait for. An asynchronous one waits for the same operations, but leaves
- * the list `next` as it is, and its end goes to its own list.  op: labels of the pass.  Returns
- * MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
+/* Emit a collective of a pass in all its groups. A blocking collective waits for the previous
+ * operations, and the next operations wait for it. An asynchronous collective also waits for the
+ * previous operations, but leaves the list `next` as it is; its end is entered in a list of its
+ * own.  op: labels of the pass.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 static ms_status lower_collective(ms_lowering *l, ms_pass_state *state, const ms_segment *segment,
                                   const ms_dag_op *op) {
     ms_group_op collective = ms_group_op_of(segment);
@@ -160,9 +160,9 @@ static ms_status lower_segment(ms_lowering *l, ms_pass_state *state) {
     return MS_OK;
 }
 
-/* Emit a fused pass, one operation for each set of ranks that run it together, and go on behind its
- * segments. It waits for what a computation waits for (lower_compute). If the host has to wait for
- * its GPU first, that is part of the fused pass's work. */
+/* Emit a fused pass, one operation for each set of ranks that run it together, and move the pass's
+ * position behind its segments. The fused pass waits for the same operations as a computation would
+ * (lower_compute). If the host has to wait for its GPU first, its work is synchronising already. */
 static void lower_fused_pass(ms_lowering *l, ms_pass_state *state, const ms_segment_run *run) {
     ms_dag_op op = labels_of(l, state->action, -1);
     op.work = run->work;
@@ -183,8 +183,9 @@ static void lower_fused_pass(ms_lowering *l, ms_pass_state *state, const ms_segm
     state->segment = run->end;
 }
 
-/* The fused pass that begins with segment `segment`; NULL: none.  *run: index of the first fused
- * pass that may begin there, moved on between calls; segments ascend. */
+/* The fused pass that begins with segment `segment`; NULL: none does. Calls come with ascending
+ * segments. *run: index in `layout` of the first fused pass that may begin at the segment, kept
+ * from call to call. */
 static const ms_segment_run *fused_pass_at(const ms_pass_layout *layout, int segment, int *run) {
     while (layout != NULL && *run < layout->count && layout->runs[*run].first < segment) {
         ++*run;
@@ -228,6 +229,9 @@ static bool has_to_wait(const ms_lowering *l, const ms_pass_state *state) {
     return waits;
 }
 
+/* With until_held the run ends before the next segment if a synchronous collective has been
+ * lowered, or if the segment has to wait for an asynchronous collective; the first segment is
+ * always lowered. */
 ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
     state->is_held = false;
     for (bool is_first = true; state->segment < state->plan->count; is_first = false) {
@@ -248,6 +252,8 @@ ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
     return MS_OK;
 }
 
+/* The ends of asynchronous collectives that no segment has waited for are added to the lists that
+ * the update waits for. All lists of the pass are then cleared. */
 void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     const ms_action *action = state->action;
     size_t count = (size_t)l->waiting.count;
@@ -269,6 +275,7 @@ void ms_pass_end(ms_lowering *l, const ms_pass_state *state) {
     }
 }
 
+/* A forward pass sends to the next stage, a backward pass (B or I) to the previous one. */
 ms_status ms_pass_send_result(ms_lowering *l, int p, const ms_action *action) {
     const ms_program *program = &l->job->program;
     const ms_stage_cost *cost = ms_lowering_cost(l, action);

@@ -53,11 +53,11 @@ typedef struct refinement {
     ms_vector flows;        /* of flow_view, group by group */
     ms_vector crossings;    /* of link_crossing */
     link_view *links;       /* [links] */
-    uint64_t *rank_colours; /* [per_pp] colours of the ranks */
-    uint64_t *sums;   /* [per_pp] sums of the hashes of the groups of each rank_in_stage; 0 between
-                         rounds */
-    uint64_t *table;  /* [table_slots] hash table of colours, open addressing, 0: free */
-    int32_t *numbers; /* [table_slots] the number of each colour in the table */
+    uint64_t *rank_colours; /* [per_pp] colour of each index in the stage */
+    uint64_t *sums; /* [per_pp] sums of the hashes of the groups that each index in the stage is in;
+                       0 between rounds */
+    uint64_t *table;    /* [table_slots] hash table of colours, open addressing, 0: free */
+    int32_t *numbers;   /* [table_slots] the number of each colour in the table */
     size_t table_slots; /* a power of two */
 } refinement;
 
@@ -162,7 +162,7 @@ static ms_status add_all(refinement *state) {
 }
 
 /* Refine the colours of flows by those of their groups and links, then the colours of links by
- * those of their flows. Sums of hashes do not depend on the order. */
+ * those of their flows. Sums of hashes do not depend on the order of the flows and links. */
 static void colour_flows(refinement *state) {
     for (size_t i = 0; i < state->flows.count; i++) {
         flow_view *flow = &MS_AT(&state->flows, flow_view, i);
@@ -301,10 +301,10 @@ static void number_classes(refinement *state, int *class_out) {
 /* Allocate colours and sums, and set the first colours of links.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status allocate(refinement *state) {
     size_t links = (size_t)state->platform->link_count;
-    size_t ranks_in_stage = (size_t)state->traffic->ranks->per_pp;
+    size_t ranks = (size_t)state->traffic->ranks->per_pp;
     state->links = MS_NEW(&state->scratch, link_view, links);
-    state->rank_colours = MS_NEW(&state->scratch, uint64_t, ranks_in_stage);
-    state->sums = MS_NEW(&state->scratch, uint64_t, ranks_in_stage);
+    state->rank_colours = MS_NEW(&state->scratch, uint64_t, ranks);
+    state->sums = MS_NEW(&state->scratch, uint64_t, ranks);
     bool has_all = state->links != NULL && state->rank_colours != NULL && state->sums != NULL;
     for (size_t i = 0; i < links && has_all; i++) {
         state->links[i].colour = state->links[i].own = ms_link_colour(state->platform, (int)i);

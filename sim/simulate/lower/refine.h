@@ -27,11 +27,11 @@ ms_status ms_leave_out_wide_links(const ms_traffic *traffic, const ms_platform *
  * and each rank is in equally many groups of every class; within a class of groups, each has
  * equally many members of every class and the same flows; flows cross equally many links of every
  * class, and links are crossed by equally many flows of every class, with equal weights. can_bind:
- * [platform links] from ms_find_binding_links; NULL: flows do not share links. class_out: [ranks]
- * class of each index in the stage, numbered in the order of their lowest ranks. link_class_out:
- * [platform links] class of each link: links that flows of the same classes cross with equal
- * weights, named by the lowest of these links; -1: no flow crosses it.  Returns MS_OK; MS_E_NOMEM.
- * O(rounds * (ranks + crossings)), a few rounds. */
+ * [platform links] from ms_find_binding_links; NULL: flows do not share links. class_out: [per_pp]
+ * class of each index in the stage (ranks.h); classes are numbered in the order of their lowest
+ * indices. link_class_out: [platform links] class of each link: links that flows of the same
+ * classes cross with equal weights, named by the lowest of these links; -1: no flow crosses it.
+ * Returns MS_OK; MS_E_NOMEM. O(rounds * (ranks + crossings)), a few rounds. */
 ms_status ms_refine(const ms_traffic *traffic, const ms_job *job, const bool *can_bind,
                     int *class_out, int32_t *link_class_out);
 

@@ -56,10 +56,10 @@ static ms_status lower_group(void *context, int p, const ms_segment *segment) {
     return ms_group_lower(l, p, &c);
 }
 
-/* The work of the all-reduce of the gradient's norm over all ranks, made on first use. Its time is
- * a latency without flows, as 4 bytes need hardly any bandwidth. Without parameters there is no
- * norm, and the operation takes no time: the ranks just wait for each other.  Returns MS_OK; as
- * ms_coll_world_sum. */
+/* Find the work of the all-reduce of the gradient's norm over all ranks, made on first use. Its
+ * time is a latency without flows, as 4 bytes need hardly any bandwidth. Without parameters there
+ * is no norm, and the operation takes no time: the ranks just wait for each other.  Returns MS_OK;
+ * as ms_coll_world_sum. */
 static ms_status norm_work(ms_lowering *l, int32_t *work_out) {
     ms_work_key key = {.domain = MS_DOMAIN_NORM};
     *work_out = ms_works_find(&l->works, &key);
@@ -111,7 +111,7 @@ static ms_status exchange_norm(void *context) {
 
 /* ms_step_end_visitor.update: emit the optimizer on the ranks of pipeline rank `p`. It also waits
  * for the asynchronous collectives of the step that no segment has waited for. So it is emitted
- * even if it takes no time, unless there are none of these. */
+ * even if it takes no time, unless there is no such collective. */
 static void update(void *context, int p) {
     ms_lowering *l = context;
     double time_s = l->job->costs.optimizer_s[p];

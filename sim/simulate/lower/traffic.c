@@ -20,8 +20,8 @@ void ms_traffic_release(ms_traffic *traffic) {
     ms_vector_release(&traffic->streams);
 }
 
-/* List the members of every group that spans groups->axes, as GPUs and as ranks, group after group
- * in the order of their lowest ranks. */
+/* List the members of every group that spans groups->axes, as GPUs and as indices in the stage,
+ * group after group in the order of their lowest ranks. */
 static void list_members(const ms_ranks *ranks, ms_comm_groups *groups) {
     int next = 0;
     for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {
@@ -39,8 +39,8 @@ static void list_members(const ms_ranks *ranks, ms_comm_groups *groups) {
     ms_mesh_to_devices(ranks->mesh, groups->gpus, next);
 }
 
-/* List the pairs of ranks with the same index in the pipeline ranks groups->ends, by index in the
- * stage. */
+/* List the pairs of ranks that have the same index in the stage on the two pipeline ranks
+ * groups->ends, in the order of this index. */
 static void list_pairs(const ms_ranks *ranks, ms_comm_groups *groups) {
     for (int rank_in_stage = 0; rank_in_stage < ranks->per_pp; rank_in_stage++) {
         groups->gpus[2 * rank_in_stage] = ms_rank_at(ranks, groups->ends[0], rank_in_stage);

@@ -5,18 +5,18 @@
 #include "simulate/lower/ranks.h"
 #include "simulate/lower/works.h"
 
-/* The groups of a set of axes among the ranks of one pipeline rank, or the pairs of ranks at the
- * same index of two pipeline ranks. A rank_in_stage is the number of a rank within its
- * pipeline rank; ranks whose ranks behave alike are one class (ranks.h). The lowest class in a
- * group leads the group. */
+/* The groups of a set of axes among the ranks of one pipeline rank; or the pairs of ranks with the
+ * same index in the stage on two pipeline ranks. Indices whose ranks behave alike are one class
+ * (ranks.h). The lowest class in a group leads the group. */
 typedef struct ms_comm_groups {
-    int ends[2];         /* pipeline ranks; ends[1]: -1 for groups inside ends[0] */
-    unsigned axes;       /* axes that a group spans (MS_AXIS_BIT); 0: pairs */
-    int count;           /* number of groups, which are in the order of their lowest ranks */
-    int members;         /* number of members of a group */
-    int ranks_each;      /* number of ranks of a group: members; 1 for a pair */
-    int *gpus;           /* [count * members] GPUs of the members */
-    int *ranks_in_stage; /* [count * ranks_each] */
+    int ends[2];    /* pipeline ranks; ends[1]: -1 for groups inside ends[0] */
+    unsigned axes;  /* axes that a group spans (MS_AXIS_BIT); 0: pairs */
+    int count;      /* number of groups; they are in the order of their lowest ranks */
+    int members;    /* number of members of a group */
+    int ranks_each; /* indices in the stage of a group: as many as members, but 1 for a pair, whose
+                       two ranks have the same index */
+    int *gpus;      /* [count * members] GPUs of the members */
+    int *ranks_in_stage; /* [count * ranks_each] indices in the stage of the members */
     int *lead;           /* [classes] the class that leads the group with a member of this class */
     int *class_first; /* [classes + 1] into member_classes: classes in the groups that class k leads
                        */

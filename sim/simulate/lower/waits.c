@@ -27,6 +27,8 @@ static int32_t new_wait(ms_wait_pool *pool) {
     return ms_vector_add(&pool->waits, NULL, 1) == NULL ? 0 : (int32_t)pool->waits.count;
 }
 
+/* The list has one entry for each stream, the latest operation: operations of a stream run in
+ * order. Index 0 is no entry. */
 void ms_waits_add(ms_wait_pool *pool, ms_waits *waits, int32_t op, int32_t stream) {
     int32_t last = 0;
     for (int32_t i = waits->first; i != 0; i = wait_at(pool, i)->next) {

@@ -25,10 +25,9 @@ enum {
     MS_DOMAIN_MESSAGE_STREAMS = MS_AXIS_COUNT,
     MS_DOMAIN_GROUP_STREAMS,
     MS_DOMAIN_STEP_END_STREAMS, /* across pipeline ranks */
-    MS_DOMAIN_PAIRS, /* works between the ranks at one index of their stages of two pipeline ranks
-                      */
-    MS_DOMAIN_FUSED_PASSES, /* works inside fused passes, plus 1; 0: they have none */
-    MS_DOMAIN_NORM,         /* the one work of the norm of the world's gradient */
+    MS_DOMAIN_PAIRS,            /* works between ranks with the same index on two pipeline ranks */
+    MS_DOMAIN_FUSED_PASSES,     /* works inside fused passes, plus 1; 0: they have none */
+    MS_DOMAIN_NORM,             /* the one work of the norm of the world's gradient */
 };
 
 /* Number of crossings by a set of flows of a link, and of the class of links that this link names.

@@ -57,8 +57,7 @@ typedef struct rows {
     int32_t *of_op;   /* [op_count] row of each operation, + 1; 0: a computation, or not measured */
     int32_t *of_part; /* [parts of all fused passes] row of each communication in a measured fused
                          pass, + 1; 0: none */
-    double
-        *fused; /* [work_count] how often each work that is a fused pass runs, summed over ranks */
+    double *fused; /* [work_count] how often a work that is a fused pass runs, summed over ranks */
 } rows;
 
 /* The row for communications of a work on an axis, added if it is new; NULL when memory runs out.
@@ -104,8 +103,9 @@ static void count_rank(const ms_dag *dag, rows *all, int32_t row, int32_t rank, 
     }
 }
 
-/* As count_rank, for the rows of all collectives inside a rank's fused passes.  last_fused: [works]
- * the last rank whose fused pass of this work has been counted, + 1. */
+/* Add the ranks that simulated rank `rank` stands for to the rows of all collectives inside its
+ * fused passes (count_rank).  last_fused: [works] the last rank whose fused pass of this work has
+ * been counted, + 1. */
 static void count_fused_of_rank(const ms_rank_ops *ops, rows *all, int32_t rank, int32_t *last,
                                 int32_t *last_fused) {
     const ms_dag *dag = ops->dag;

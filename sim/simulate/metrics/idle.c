@@ -34,7 +34,8 @@ static inline double clamp(double value, double low, double high) {
     return ms_min(ms_max(value, low), high);
 }
 
-/* Append a span up to `to_s`, if it is not empty.  part: only for MS_TIME_OTHER. */
+/* Append the span from from_s to to_s, if it is not empty; only its end is stored, as each span
+ * begins where the one before it ends.  part: only for MS_TIME_OTHER. */
 static void add_part(ms_vector *spans, double from_s, double to_s, ms_time_category category,
                      ms_other_part part) {
     ms_time_span *span = to_s > from_s ? ms_vector_next(spans) : NULL;
@@ -151,8 +152,8 @@ typedef struct step_walk {
     ms_pipeline_phases phases; /* of the current step, in positions counted from `first` */
 } step_walk;
 
-/* Move the walk to the step that position `i` belongs to; position `count` belongs to the last
- * step. */
+/* Move the walk to the step that computation number `i` of the rank belongs to; the end of the run
+ * (`i` is walk->count) belongs to the last step. */
 static void walk_to(step_walk *walk, int32_t i) {
     if (i == walk->count || walk->list[i] < walk->end) {
         return;
@@ -245,6 +246,9 @@ static void add_compute(ms_vector *spans, const ms_rank_ops *ops, int32_t op, do
     }
 }
 
+/* The computations of the rank are visited in order. Each gap before one is split by its causes
+ * (split_gap), and the computation itself is a span. Overlapping computations are a bug of the
+ * timeline. */
 ms_status ms_rank_spans(const ms_rank_ops *ops, int32_t rank, ms_vector *spans,
                         ms_rank_metrics *rank_out) {
     const ms_timeline *timeline = ops->timeline;
@@ -305,10 +309,9 @@ static void sum_of_path(const ms_rank_ops *ops, int32_t op, double length_s, ms_
  * beginning the walk jumps to its end, to the operation one period later. */
 typedef struct path_walk {
     const ms_rank_ops *ops;
-    int32_t op;  /* current operation, -1: the walk is at the beginning of the run */
-    double to_s; /* the time after this instant has been counted [s] */
-    int32_t
-        period; /* the next repeated period on the way back, or the current one; -1: none is left */
+    int32_t op;         /* current operation, -1: the walk is at the beginning of the run */
+    double to_s;        /* the time after this instant has been counted [s] */
+    int32_t period;     /* the current repeated period, or the next one on the way back; -1: none */
     int32_t times_left; /* repetitions of that repeated period still to be walked through */
 } path_walk;
 
@@ -344,8 +347,9 @@ static void set_repeated_period(path_walk *walk, int32_t period) {
 }
 
 /* If the walk has reached the beginning of its repeated period with repetitions left, move it one
- * period on, to the repeated period's end. Causes may lie several periods back, so it may have to
- * move several times.  Returns whether the operation there exists. */
+ * period later, to the end of the repeated period. Causes may lie several periods back, so the walk
+ * may have to move several times. Returns false if the operation one period later does not
+ * exist. */
 static bool repeat_period(path_walk *walk) {
     if (walk->period < 0) {
         return true;
@@ -363,6 +367,9 @@ static bool repeat_period(path_walk *walk) {
     return is_there;
 }
 
+/* The walk goes back from the last operation of the run, from each operation to its cause. Time
+ * between the end of a cause and the start of the operation is the host's, and counts as
+ * `other`. */
 ms_status ms_critical_path(const ms_rank_ops *ops, double *critical_s) {
     const ms_timeline *timeline = ops->timeline;
     const ms_window *window = &ops->measured.path;

@@ -52,7 +52,7 @@ static slot *slot_at(const tracker *state, int stage, int mb) {
     return &MS_AT(&state->slots, slot, own * (size_t)state->program->mb_count + (size_t)mb);
 }
 
-/* Make the slots of the rank, in which no pass runs. */
+/* Make the slots of the rank, with no pass in any of them (end_s -1). */
 static void clear_slots(tracker *state) {
     size_t count = (size_t)state->model.stage_count * (size_t)state->program->mb_count;
     state->slots.count = 0;

@@ -91,6 +91,8 @@ static double end_of_first_s(const ms_rank_ops *ops) {
     return end_s;
 }
 
+/* With several steps the first one is not measured: a later step is the one that repeats in
+ * training (steps.md). */
 ms_status ms_measure_steps(ms_rank_ops *ops, ms_arena *scratch, ms_arena *arena,
                            ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;

@@ -1,7 +1,7 @@
 /* Chooses a part of a job to simulate instead of the whole, and checks that the whole does what the
- * part did (fast_forward.md). A part is the same job with fewer microbatches; the engine finds in
- * its timeline a repeated period that repeats (steady.c). Several parts, each longer than the one
- * before, are attempted. `mb` numbers units of work: microbatches, or slices of them; with two
+ * part did (fast_forward.md). A part is the same job with fewer microbatches; in the timeline of
+ * the part the engine finds a period that repeats (steady.c). Several parts, each longer than the
+ * one before, are attempted. `mb` numbers units of work: microbatches, or slices of them; with two
  * directions, those of each direction. */
 #include "simulate/run/fast_forward.h"
 
@@ -137,6 +137,7 @@ static ms_dag_repeat next_repeat(const ms_program *program, ms_part *part) {
     return part->is_fitted ? repeat : choose_repeat(program, part);
 }
 
+/* A part is the job with repeat.mbs * repeat.times units of work left out. */
 ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part) {
     bool is_folded = part->attempts == 0 || part->fold.is_exact;
     bool is_attempted = is_regular(job) && is_worth_it(job) && is_folded;
@@ -238,7 +239,9 @@ static bool is_same_move(const moves *from, size_t i, const moves *to, size_t j,
            a->before - from->first + on == b->before - to->first;
 }
 
-/* As is_repeated, for the shard moves between the actions. */
+/* Whether the whole's list of shard moves is that of the part with the moves of one period
+ * repeated, as is_repeated finds for actions. The moves of the period are those that come right
+ * before one of the `length` actions that precede position `cut`. */
 static bool are_moves_repeated(const lists *rank_lists, size_t cut, size_t length,
                                const ms_repeated_period *repeat) {
     size_t begin = count_moves_before(&rank_lists->part_moves, cut - length);

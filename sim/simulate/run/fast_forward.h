@@ -31,8 +31,8 @@ ms_status ms_part_choose(const ms_job *job, ms_arena *arena, ms_part *part);
 int64_t ms_part_ops_max(const ms_part *part, const ms_dag *dag);
 
 /* Find whether a part stands for the whole job: on every simulated rank, the whole's list of
- * actions must be that of the part, with the timeline's repeated period repeated as often as it is
- * left out. result: of the part.  arena: for scratch.  Returns MS_OK, also if the
+ * actions must be that of the part, with the actions of the repeated period inserted as often as
+ * the part leaves them out. result: of the part.  arena: for scratch.  Returns MS_OK, also if the
  * timeline has no repeated period; MS_E_NOMEM (not reported).  O(operations + actions of every
  * simulated rank). */
 ms_status ms_part_compare(const ms_part *part, const ms_job *job, const ms_result *result,

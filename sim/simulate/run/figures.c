@@ -142,7 +142,7 @@ static void count_kernels(const ms_stage_costs *costs, const ms_dag_work *work, 
     }
 }
 
-/* As count_kernels, for all works inside a fused pass that `ranks` ranks carry out. */
+/* Add the kernel calls of all works inside a fused pass to `calls`. ranks: as for count_kernels. */
 static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
                                  const ms_fused_pass *fused, double ranks, double *calls) {
     for (int32_t p = 0; p < fused->part_count; p++) {
@@ -151,6 +151,8 @@ static void count_hidden_kernels(const ms_stage_costs *costs, const ms_dag *dag,
     }
 }
 
+/* The calls are the mean per GPU and step. They are counted by work: how many ranks carry out a
+ * work, times the calls of its kernels. */
 ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *arena,
                                  double **calls_out) {
     const ms_stage_costs *costs = &result->job->costs;
@@ -185,9 +187,10 @@ ms_status ms_result_kernel_calls(const ms_result *result, int pp, ms_arena *aren
     return MS_OK;
 }
 
-/* Find the use of one pipeline rank: means over its simulated ranks, which begin with `first`,
- * weighted by multiplicity.  Returns the first simulated rank of the next pipeline rank. */
-static int use_of_stage(const ms_result *result, int first, ms_pipeline_rank_use *use_out) {
+/* Find the use of one pipeline rank: the means of times over its simulated ranks, which begin with
+ * `first`, weighted by multiplicity, and the highest peak of memory of any of them.  Returns the
+ * first simulated rank of the next pipeline rank. */
+static int use_of_pipeline_rank(const ms_result *result, int first, ms_pipeline_rank_use *use_out) {
     const ms_dag *dag = &result->dag;
     ms_pipeline_rank_use use = {.pp = dag->ranks[first].pp};
     double count = 0.0;
@@ -221,7 +224,7 @@ static ms_status find_stages(ms_result *result, ms_arena *arena) {
         return MS_E_NOMEM;
     }
     for (int first = 0; first < ranks;) {
-        first = use_of_stage(result, first, &result->stages[result->stage_count++]);
+        first = use_of_pipeline_rank(result, first, &result->stages[result->stage_count++]);
     }
     return MS_OK;
 }

@@ -65,8 +65,9 @@ static void set_slowdown(ms_dag *dag, bool is_most) {
     }
 }
 
-/* Run the graph in closed form with everything at its lower bound, or at its upper bound (is_most).
- * Returns MS_OK; MS_E_NOMEM; as ms_engine_run. */
+/* Run the graph in closed form with everything at its lower bound, or at its upper bound (is_most),
+ * and find the ends of the first step and of all later steps. A communication without bounds stands
+ * only for equal ones, and takes its own time. Returns MS_OK; MS_E_NOMEM; as ms_engine_run. */
 static ms_status run_bound(const ms_dag *dag, bool is_most, ms_diag *diag, run_ends *ends_out) {
     ms_arena scratch;
     ms_dag copy;

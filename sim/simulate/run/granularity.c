@@ -409,6 +409,7 @@ ms_status ms_granularity_find_clashes(const ms_dag *dag, unsigned *axes_out) {
     return status;
 }
 
+/* If every communication takes its time alone, transfers share no links, and there are no risks. */
 ms_status ms_granularity_find_risks(ms_result *result, ms_arena *arena) {
     if (result->dag.network.fused.count == 0) {
         return MS_OK;

@@ -2,6 +2,8 @@
  * out. */
 #include "simulate/run/job.h"
 
+/* The spec leaves some keys open, which laying out the job has decided. They are set in a copy of
+ * the spec, which is then written. */
 ms_status ms_job_write_resolved(const ms_job *job, ms_buffer *out) {
     ms_job_spec spec = job->spec;
     spec.batch.global = job->global_batch;

@@ -10,6 +10,8 @@
 #include "simulate/run/figures.h"
 #include "simulate/run/job.h"
 
+/* Where fused passes turn out to share links with unrelated traffic, the job is lowered once more
+ * without the axes concerned in fused passes. */
 ms_status ms_job_lower(const ms_job *job, ms_diag *diag, ms_dag *dag_out, ms_lower_fold *fold_out) {
     ms_job again = *job;
     ms_status status = ms_lower(job, diag, dag_out, fold_out);
@@ -95,10 +97,10 @@ static ms_status run_part(const ms_job *job, ms_part *part, ms_arena *arena, ms_
     return status == MS_E_NOMEM ? ms_diag_no_memory(diag) : status;
 }
 
-/* Simulate and measure a part of a job.  *is_done_out: in: false; out: whether the part stands for
- * the whole job; if not, graph and timeline of the result are empty again. MS_E_RANGE from the
- * measurement means that it does not.  Returns MS_OK; the failure of a run or measurement
- * (reported). */
+/* Simulate and measure a part of a job.  *is_done_out: the caller sets false; becomes whether the
+ * part stands for the whole job; if not, graph and timeline of the result are empty again.
+ * MS_E_RANGE from the measurement means that the part does not stand for the job.  Returns MS_OK;
+ * the failure of a run or measurement (reported). */
 static ms_status simulate_part(ms_job *job, ms_part *part, ms_arena *arena, ms_diag *diag,
                                ms_result *result, bool *is_done_out) {
     bool is_lowered = false;

@@ -41,7 +41,7 @@ static void add_value(const ms_value *value, ms_buffer *line) {
     ms_buffer_puts(line, is_long ? "..." : "");
 }
 
-/* Append the differences, as far as the line has room, and the number of the others. */
+/* Append the differences for which the line has room, and the number of differences left out. */
 static void add_differences(const ms_differences *differences, ms_buffer *line) {
     size_t shown = 0;
     for (; shown < differences->count && line->length < LINE_B; shown++) {

@@ -1,7 +1,7 @@
-/* Writes a trace in Chrome's trace event format (ms_chrome_write), piece by piece to a sink. A
- * process is a simulated rank and a thread a stream. In this format an event is a JSON object with
- * a phase: X is a slice (an interval on a thread), M a name, C a counter, s and f the ends of an
- * arrow. */
+/* Writes a trace in Chrome's trace event format (ms_chrome_write), and hands it to a sink in
+ * chunks. A process is a simulated rank and a thread a stream. In this format an event is a JSON
+ * object with a phase: X is a slice (an interval on a thread), M a name, C a counter, s and f the
+ * ends of an arrow. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "trace/report/passes.h"
 #include "trace/report/report.h"
 
-/* Maximum size of a piece for the sink, and of one JSON event. */
+/* Maximum size of a chunk for the sink, and of one JSON event in it. */
 enum { PENDING_B = 64 * 1024, ROOM_B = 4 * 1024 };
 
 /* ---- which pass uses a message ---- */
@@ -113,7 +113,8 @@ static void flush(chrome *writer) {
     writer->pending.length = 0;
 }
 
-/* Begin an event: {"ph":"X","pid":3,"tid":0. The piece has room for the rest of it. */
+/* Begin an event: {"ph":"X","pid":3,"tid":0. The pending text is handed over first if it has no
+ * room for a whole event. */
 static void begin(chrome *writer, char phase, int32_t process, int32_t thread) {
     if (writer->pending.length > PENDING_B - ROOM_B) {
         flush(writer);
@@ -324,8 +325,8 @@ static void put_arrow(chrome *writer, int32_t event) {
                      event);
 }
 
-/* Write all events that are shown, on the streams of all their members; with passes no
- * computations. */
+/* Write all events that are shown, each on the streams of all its members. If passes are written
+ * instead of operations, computations are left out. */
 static void put_operations(chrome *writer) {
     const ms_trace *trace = writer->trace;
     for (int32_t i = 0; i < trace->event_count && writer->status == MS_OK; i++) {
@@ -368,7 +369,7 @@ static void put_passes(chrome *writer) {
 
 /* ---- idle time ---- */
 
-/* Write a piece of idle time as a slice of the compute stream, with its category as name. */
+/* Write a span of idle time as a slice of the compute stream, with its category as name. */
 static void put_idle(chrome *writer, const ms_idle_span *idle) {
     static const struct {
         const char *text, *colour;
@@ -473,6 +474,7 @@ static ms_status prepare(chrome *writer, ms_arena *arena) {
                            : status;
 }
 
+/* After a failure the functions called here write nothing more, so the status is looked at once. */
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context) {
     ms_arena arena;
     chrome writer = {.trace = trace,

@@ -67,6 +67,9 @@ static extremes measure(const ms_gantt_sorted *sorted, int32_t row) {
     return e;
 }
 
+/* The axis goes up to the highest level, or to a capacity that is not far above it (LIMIT_NEAR). It
+ * starts at 0, unless all levels are near the top (FLOOR_FROM): then at a tick below the lowest
+ * level, where 1e-9 of a tick keeps rounding from adding a tick. */
 ms_curve_scale ms_curves_fit(const ms_gantt_sorted *pictures, size_t count) {
     ms_curve_scale scale = {.floor = INFINITY};
     double limit = 0.0;
@@ -168,8 +171,8 @@ static void put_curve(const curve_pen *pen, int32_t row) {
     ms_buffer_printf(pen->out, "H%gV%gZ\"/>\n", ms_svg_round(right), bottom);
 }
 
-/* Append a text of two pieces beside the curves: names of rows to the left (is_left), levels to the
- * right.
+/* Append a text of two parts, `first` and `second`, beside the curves: names of rows to the left
+ * (is_left), levels to the right.
  *  y: baseline [pixels]. */
 static void put_text(const curve_pen *pen, bool is_left, double y, const char *first,
                      const char *second) {

@@ -519,6 +519,8 @@ static void draw_frame(const panel_pen *pen, double height) {
                      ms_svg_round(pen->panel->width), ms_svg_round(height));
 }
 
+/* Where boxes would be too narrow to see (bin_px > 0), a row is drawn as the density of its
+ * kinds. */
 void ms_panel_draw(const ms_panel *panel, const ms_gantt_sorted *sorted, ms_buffer *out) {
     int32_t rows = sorted->gantt->rows;
     double height = ms_panel_height(panel, sorted);

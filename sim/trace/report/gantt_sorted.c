@@ -216,6 +216,8 @@ void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max) {
     sorted->rows_shown = (rows + sorted->row_step - 1) / sorted->row_step;
 }
 
+/* The boxes are copied and sorted by row and start; everything else is measured from the sorted
+ * boxes. */
 ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
                         ms_gantt_sorted *sorted_out) {
     if (!is_sound(gantt)) {

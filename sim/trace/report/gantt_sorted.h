@@ -43,7 +43,7 @@ typedef struct ms_gantt_sorted {
 } ms_gantt_sorted;
 
 /* Sort and measure `gantt`; all rows are shown.  gantt: borrowed.  axis_end: right end of the time
- * axis, by which its unit is chosen.  *sorted_out: in `arena`.  MS_OK; MS_E_RANGE as
+ * axis, by which its unit is chosen.  *sorted_out: in `arena`.  Returns MS_OK; MS_E_RANGE as
  * ms_gantt_write_svg; MS_E_NOMEM. */
 ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
                         ms_gantt_sorted *sorted_out);

@@ -69,8 +69,8 @@ static int by_start(const void *left, const void *right) {
     return (a->start_ps > b->start_ps) - (a->start_ps < b->start_ps);
 }
 
-/* Sort spans by start and join_spans those that overlap or touch.  spans: [count].  Returns how
- * many are left. */
+/* Sort spans by start and join those that overlap or touch.  spans: [count], replaced by the joined
+ * spans.  Returns how many are left. */
 static size_t join_spans(comm_span *spans, size_t count) {
     bool is_sorted = true;
     for (size_t i = 1; i < count; i++) {
@@ -497,14 +497,16 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
  * time. */
 static void add_part(ms_vector *boxes, size_t index, double start, double end) {
     if (end > start && !boxes->failed) {
-        ms_gantt_box span = MS_AT(boxes, ms_gantt_box, index);
-        span.start = start;
-        span.end = end;
-        span.half = 0;
-        (void)ms_vector_add(boxes, &span, 1);
+        ms_gantt_box part = MS_AT(boxes, ms_gantt_box, index);
+        part.start = start;
+        part.end = end;
+        part.half = 0;
+        (void)ms_vector_add(boxes, &part, 1);
     }
 }
 
+/* The time in which both boxes are under way keeps the halves; the time before and after it becomes
+ * boxes of full height. */
 void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
     for (size_t i = 0; i < pairs->count && !boxes->failed; i++) {
         const ms_pass_pair *pair = &MS_AT(pairs, const ms_pass_pair, i);
@@ -528,6 +530,8 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
 
 /* ---- categories of idle time ---- */
 
+/* The phases are those of the Gantt picture of all ranks, so the boxes are sorted as for a
+ * picture. */
 ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_arena *arena,
                               ms_idle_phases *phases_out) {
     ms_gantt *gantt = MS_NEW(arena, ms_gantt, 1);

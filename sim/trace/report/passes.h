@@ -50,7 +50,7 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
                        ms_vector *idle);
 
 /* Cut the boxes of pairs so that a box has half of the row's height only while both passes are
- * under way. The pieces before and after that time are appended to `boxes`. */
+ * under way. The parts of a box before and after that time are appended to `boxes`. */
 void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs);
 
 /* The phases of every rank and step. */
@@ -65,7 +65,7 @@ typedef struct ms_idle_phases {
 ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_arena *arena,
                               ms_idle_phases *phases_out);
 
-/* The category of a piece of idle time, as in `time_share` of the summary. */
+/* The category of a span of idle time, as in `time_share` of the summary. */
 ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_span *idle);
 
 /* The rows of a picture: of the ranks of which the trace holds operations, all or one for each

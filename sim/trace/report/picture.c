@@ -41,8 +41,9 @@ static void read_all(int file, ms_buffer *out) {
 }
 
 /* In the child process: replace it by the program, which gets a SIGTERM when the parent ends.
- * files: [FILES] its standard streams; < 0: those of this process.  parent: to find that it has
- * ended before prctl. */
+ * files: [FILES] that become its standard input, output and error; < 0: the stream of this
+ * process is kept.  parent: the id of the parent, to notice that the parent has ended before
+ * prctl. */
 static void exec_program(const char *const *words, const int *files, pid_t parent) {
     bool is_ready = prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == parent;
     for (int i = 0; i < FILES; i++) {
@@ -74,6 +75,8 @@ static void close_end(int *file) {
     }
 }
 
+/* The program is a child with pipes as standard input and output, and, if its messages are wanted,
+ * a file in memory as standard error. The whole input is written before the output is read. */
 bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
     /* pipe for the input: read end, write end; pipe for the output: likewise; file for errors */
     int ends[5] = {-1, -1, -1, -1, -1};

@@ -19,7 +19,7 @@
 #include "schedule/schedule.h"
 #include "trace/trace.h"
 
-/** A piece of a row of a Gantt picture. */
+/** A box in a row of a Gantt picture. */
 typedef struct ms_gantt_box {
     double start; /**< in the picture's time unit */
     double end;
@@ -126,17 +126,17 @@ void ms_schedule_write_text(const ms_program *program, const ms_schedule_result 
 /** Events above which a Chrome trace shows passes instead of single operations [count]. */
 #define MS_CHROME_EVENTS_MAX 200000
 
-/** A function that gets a report piece by piece.  text: [length].  Returns MS_OK, or a status that
- * ends the report. */
+/** A function that receives a report chunk by chunk.  text: [length].  Returns MS_OK, or a status
+ * that ends the report. */
 typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t length);
 
 /** Write a trace in Chrome's trace event format (JSON object form), which Perfetto opens too: a
  * process per simulated rank, a thread per stream, flow arrows for point-to-point messages, a
  * counter for memory.  Above MS_CHROME_EVENTS_MAX events the operations of a pass are merged and
  * collectives inside it left out; otherData.detail says which.
- *  trace: with every column.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG where times
- * contradict causes, nothing written; what the sink returns.  O(events log events), streamed in
- * pieces of at most 64 KiB.
+ *  trace: with every column.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG where times contradict causes,
+ * nothing written; what the sink returns.  O(events log events), streamed in chunks of at most 64
+ * KiB.
  *  Source: Trace Event Format, Google, sections JSON Object Format, Complete, Counter, Flow and
  * Metadata events. */
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context);

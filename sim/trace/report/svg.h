@@ -1,4 +1,4 @@
-/* Pieces of SVG that all pictures share: colours, coordinates, ticks of axes. */
+/* Parts of SVG that all pictures share: colours, coordinates, ticks of axes. */
 #ifndef MS_REPORT_SVG_H
 #define MS_REPORT_SVG_H
 

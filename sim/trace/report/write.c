@@ -164,7 +164,7 @@ static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_row
     return status;
 }
 
-/* The sink that writes to a file.  context: ms_target. */
+/* Sink of a report (ms_report_sink) that writes to a file. context: ms_target. */
 static ms_status put_to_target(void *context, const char *text, size_t length) {
     return ms_target_write(context, text, length);
 }
@@ -187,7 +187,7 @@ static ms_status put_chrome(const ms_trace *trace, bool is_compressed, ms_target
     return status;
 }
 
-/* Write a trace in Chrome's format to a file, piece by piece, as it is large. A failure of the file
+/* Write a trace in Chrome's format to a file, chunk by chunk, as it is large. A failure of the file
  * itself is reported by ms_target_commit. */
 static ms_status stream(const ms_trace *trace, const char *path, ms_diag *diag) {
     ms_target target;

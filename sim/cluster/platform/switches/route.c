@@ -130,7 +130,7 @@ static void cross_fabric(const ms_platform *platform, int from, int to, ms_route
         int pod_from = leaf_from / leaves_per_pod;
         cross(platform, layout->core_tier, pod_from * per_pod + taken.pod, MS_LINK_UP, route);
     }
-    route->turn = route->count;
+    route->turn = route->count; /* number of links on the way up */
     if (has_core) {
         int pod_to = leaf_to / leaves_per_pod;
         cross(platform, layout->core_tier, pod_to * per_pod + taken.pod, MS_LINK_DOWN, route);
@@ -188,7 +188,7 @@ void ms_switches_shift(const ms_platform *platform, int nodes, int slots, int *s
     }
 }
 
-/* Checks that the first link leaves the source and the last one enters the destination; where nodes
+/* Check that the first link leaves the source and the last one enters the destination; where nodes
  * are wired in pairs, that a route inside a node is the link between its ends. */
 const char *ms_switches_route_fault(const ms_platform *platform, int source, int destination,
                                     const ms_route *route) {

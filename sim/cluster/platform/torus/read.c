@@ -133,7 +133,8 @@ static void check_pods(ms_fabric_file *file, const ms_ints *shape, const ms_plat
     }
 }
 
-/* Set the sizes of a torus whose keys passed the checks.  shape: of a whole pod. */
+/* Set the sizes of a torus whose keys passed the checks. A platform with fewer chips than a pod is
+ * one box within a pod (find_box). shape: sides of a whole pod. */
 static void size_torus(const ms_ints *shape, const ms_platform *platform, ms_torus *out) {
     int chips = ms_platform_gpus(platform);
     int pod = (int)fmin(pod_chips(shape), MS_PLATFORM_GPUS_MAX);
@@ -161,6 +162,7 @@ static const char *describe(const ms_torus *torus, ms_arena *arena) {
                : ms_arena_printf(arena, "%d pods, each a %s", torus->pods, text);
 }
 
+/* The checks report their faults through the file, so that one call reports all of them. */
 ms_status ms_torus_read(ms_fabric_file *file, ms_arena *arena, ms_platform *platform) {
     torus_keys keys = {.shape = {.count = 0}};
     ms_status status = ms_fabric_read_keys(file, MS_TORUS_FIELDS, &keys, arena);

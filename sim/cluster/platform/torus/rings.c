@@ -17,8 +17,7 @@
 typedef struct torus_box {
     const ms_torus *torus;
     int pod;
-    int *
-        coordinates[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] the different coordinates, ascending */
+    int *coordinates[MS_TORUS_DIMENSIONS_MAX]; /* [counts[d]] different coordinates, ascending */
     int counts[MS_TORUS_DIMENSIONS_MAX];
     int members;
 } torus_box;
@@ -29,9 +28,9 @@ typedef struct cycle {
     int count;
 } cycle;
 
-/* List the different coordinates of the members along a dimension, ascending.  Returns MS_OK;
- * MS_E_NOMEM. */
-static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, torus_box *box) {
+/* List the different coordinates of the members along a dimension, ascending, in
+ * coordinates[dimension] and counts[dimension] of the box.  Returns MS_OK; MS_E_NOMEM. */
+static ms_status list_coordinates(const int *gpus, int dimension, ms_arena *arena, torus_box *box) {
     int *all = MS_NEW(arena, int, box->members);
     int coordinates[MS_TORUS_DIMENSIONS_MAX];
     if (all == NULL) {
@@ -53,8 +52,8 @@ static ms_status list_places(const int *gpus, int dimension, ms_arena *arena, to
     return MS_OK;
 }
 
-/* Whether the positions of a dimension are evenly spaced all round it and at least three, as two
- * would have one edge only; or whether there is a single one. */
+/* Whether the coordinates along a dimension are evenly spaced all round it and at least three, as
+ * two would have one edge only; or whether there is a single one. */
 static bool is_round(const torus_box *box, int dimension) {
     int size = box->torus->shape[dimension];
     int count = box->counts[dimension];
@@ -69,9 +68,10 @@ static bool is_round(const torus_box *box, int dimension) {
     return count >= 3;
 }
 
-/* Whether the group is a box: all members are in one pod, and they are all combinations of their
- * coordinates. Members do not repeat, so it suffices that the counts multiply to their number. box:
- * positions and counts are set here. */
+/* Find whether the group is a box that rings can run round: all members are in one pod, and they
+ * are all combinations of their coordinates. Members do not repeat, so it suffices that the counts
+ * multiply to their number.  box: pod, coordinates and counts are set here.  Returns MS_OK;
+ * MS_E_NOMEM. */
 static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool *is_box_out) {
     int product = 1;
     bool is_box = true;
@@ -80,7 +80,7 @@ static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool
         is_box = is_box && ms_torus_pod(box->torus, gpus[i]) == box->pod;
     }
     for (int d = 0; d < MS_TORUS_DIMENSIONS_MAX && is_box; d++) {
-        ms_status status = list_places(gpus, d, arena, box);
+        ms_status status = list_coordinates(gpus, d, arena, box);
         if (status != MS_OK) {
             return status;
         }
@@ -91,8 +91,8 @@ static ms_status find_box(const int *gpus, ms_arena *arena, torus_box *box, bool
     return MS_OK;
 }
 
-/* The cycle (i, (j - i) mod n) through a torus of m x n, as positions i * n + j; m is a multiple of
- * n, which closes it.  order: [m * n]. */
+/* List the cycle (i, (j - i) mod n) through a torus of m x n, as positions i * n + j; m is a
+ * multiple of n, which closes it.  order: [m * n]. */
 static void diagonal_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
@@ -101,8 +101,8 @@ static void diagonal_cycle(int m, int n, int *order) {
     }
 }
 
-/* The cycle up one row and down the next through a torus of m x n; it closes where m is even, or 1.
- * order: [m * n]. */
+/* List the cycle up one row and down the next through a torus of m x n; it closes where m is even,
+ * or 1. order: [m * n]. */
 static void row_cycle(int m, int n, int *order) {
     for (int i = 0; i < m; i++) {
         for (int j = 0; j < n; j++) {
@@ -124,9 +124,9 @@ static int neighbour_of(int m, int n, int position, int way) {
     return i * n + j;
 }
 
-/* The edges that a cycle does not use, as a second cycle: each position has two of them, and the
- * walk leaves it by the one by which it did not come.  out->order: NULL where these edges are
- * several shorter cycles. */
+/* List the edges that a cycle does not use, as a second cycle: each position has two such edges,
+ * and the walk arrives by one of them and leaves by the other.  out->order: NULL where these edges
+ * are several shorter cycles. */
 static ms_status complement(int m, int n, const cycle *used, ms_arena *arena, cycle *out) {
     int count = m * n;
     int(*used_neighbours)[2] =

@@ -70,14 +70,14 @@ static void route_in_pod(const ms_platform *platform, int from, int to, ms_route
         int size = torus->shape[d];
         int hops_left = hops(a[d], b[d], size);
         int direction = hops_left > 0 ? MS_LINK_UP : MS_LINK_DOWN;
-        int last_place = hops_left > 0 ? size - 1 : 0; /* the next hop wraps to the other end */
+        int last_position = hops_left > 0 ? size - 1 : 0; /* the next hop wraps to the other end */
         int step = hops_left > 0 ? stride : -stride;
         for (int i = 0, position = a[d]; i < abs(hops_left); i++) {
             int pair = chip * torus->dimensions + d;
-            bool wraps = position == last_place;
+            bool wraps = position == last_position;
             out->links[out->count++] = ms_fabric_link(platform, 0, pair, direction);
             chip += wraps ? -step * (size - 1) : step;
-            position = wraps ? size - 1 - last_place : position + (hops_left > 0 ? 1 : -1);
+            position = wraps ? size - 1 - last_position : position + (hops_left > 0 ? 1 : -1);
         }
         stride *= size;
     }

@@ -30,7 +30,8 @@ const ms_torus *ms_torus_of(const ms_platform *platform);
 int ms_torus_pod(const ms_torus *torus, int chip);
 
 /* Coordinates of a chip inside its pod, and the chip at coordinates of a pod. Chips are numbered
- * pod after pod, and in a pod along x first.  coordinates: [MS_TORUS_DIMENSIONS_MAX]. */
+ * pod after pod, and in a pod along x first.  coordinates, coordinates_out:
+ * [MS_TORUS_DIMENSIONS_MAX]. */
 void ms_torus_coordinates(const ms_torus *torus, int chip, int *coordinates_out);
 int ms_torus_chip(const ms_torus *torus, int pod, const int *coordinates);
 

@@ -26,6 +26,8 @@ static void name_way(int direction, int dimension, int chip, char out[NAME_SIZE]
     snprintf(out, NAME_SIZE, "%s-%d-%d", direction == MS_LINK_UP ? "up" : "down", dimension, chip);
 }
 
+/* The routers of each chip are turn-D for every dimension and one behind the last, and up-D and
+ * down-D for every dimension (see the top of this file). */
 void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
     const ms_torus *torus = ms_torus_of(platform);
     for (int chip = 0; chip < ms_platform_gpus(platform); chip++) {

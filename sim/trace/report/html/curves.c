@@ -53,6 +53,8 @@ static int64_t bin_of(const ms_page *page) {
     return points <= MS_PAGE_POINTS_MAX ? 0 : trace->step_ps / (bins < 1 ? 1 : bins) + 1;
 }
 
+/* Points come rank by rank in the trace; the rows of the page may have another order, so the points
+ * of each rank are looked up by the end of its list. */
 void ms_page_put_memory(const ms_page *page) {
     const ms_trace *trace = page->trace;
     memory_columns columns = {.count = 0};

@@ -1,4 +1,4 @@
-/* The items of a page's timeline (page.h): passes and pieces of idle time, sorted by row and start
+/* The items of a page's timeline (page.h): passes and spans of idle time, sorted by row and start
  * and written as columns. A part is an item inside a pass: recomputation, or waiting. */
 #include "trace/report/html/page.h"
 
@@ -9,7 +9,7 @@
  * the lower half of its row, waiting for other ranks' communication. */
 enum { NONE = -1, PART = 1, UPPER = 2, LOWER = 4, FOREIGN = 8 };
 
-/* An item: a pass, or a piece of idle time. */
+/* An item: a pass, or a span of idle time (a time in which the rank waits for one cause). */
 typedef struct page_item {
     int64_t start_ps, end_ps;
     int64_t waited_ps; /* of a pass: waiting inside it */
@@ -38,9 +38,9 @@ typedef struct collecting_items {
     bool has_parts;  /* items inside passes are among them */
 } collecting_items;
 
-/* List the computations of each rank with a counting sort. Counts are two places ahead at first, so
- * that first[r + 1] is the next free place of rank r while the list is filled, and its end
- * afterwards.
+/* List the computations of each rank with a counting sort. The count of rank r is collected in
+ * first[r + 2], so that first[r + 1] is the index of the rank's next entry while the list is
+ * filled, and the end of the rank's entries afterwards.
  *  Returns false when memory runs out. */
 static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *list) {
     list->first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 2);
@@ -117,7 +117,7 @@ static void add_passes(collecting_items *state) {
     }
 }
 
-/* The code of a piece of idle time. */
+/* The code of a span of idle time in the page's data: MS_PAGE_IDLE plus its category. */
 static uint8_t code_of_idle(const collecting_items *state, const ms_idle_span *idle) {
     return (uint8_t)(MS_PAGE_IDLE + (idle->cause == MS_IDLE_UNKNOWN
                                          ? (int)MS_TIME_COUNT
@@ -159,8 +159,8 @@ static int by_position(const void *left, const void *right) {
     return parts != 0 ? parts : (a->end_ps < b->end_ps) - (a->end_ps > b->end_ps);
 }
 
-/* Add each piece of waiting inside a pass to waited_ps of the pass that is under way: the last item
- * before it, by a binary search in the sorted items, that is not a part. */
+/* Add the length of each wait inside a pass to waited_ps of that pass. The pass is found by a
+ * binary search in the sorted items: the last item before the wait that is not a part. */
 static void add_waited(collecting_items *state) {
     size_t at = 0;
     for (size_t i = 0; i < state->idle.count && state->items.count > 0; i++) {
@@ -209,7 +209,7 @@ static void count_items(const collecting_items *state, size_t *all_out, size_t *
     }
 }
 
-/* Remove every second row. */
+/* Remove every second row from the picture; the ranks of removed rows get row -1. */
 static void thin_rows(ms_shown_rows *rows) {
     int32_t kept = 0;
     for (int32_t row = 0; row < rows->count; row++) {
@@ -271,7 +271,7 @@ static void put_passes(const ms_vector *items, ms_buffer *json) {
 }
 
 /* Write the columns of idle time only: kind, microbatch and pipeline rank of the event that it
- * waits for; -1 each where there is no such event. */
+ * waits for; -1 in each column where idle time waits for no event. */
 static void put_causes(const ms_page *page, const ms_vector *items) {
     const ms_trace *trace = page->trace;
     ms_buffer kind = {0}, mb = {0}, pp = {0};
@@ -290,7 +290,7 @@ static void put_causes(const ms_page *page, const ms_vector *items) {
     ms_column_write("cause_pp", &pp, page->json);
 }
 
-/* Write all columns. */
+/* Write the items as columns, preceded by the number of items of each row. */
 static void put_items(const collecting_items *state) {
     const ms_page *page = state->page;
     ms_buffer row = {0};

@@ -104,7 +104,7 @@ static void put_path(const ms_page *page) {
     ms_buffer_puts(page->json, "}");
 }
 
-/* Append the timeline, the critical path, the memory and what is sent. */
+/* Append the timeline, the critical path, the memory and the bytes that are sent. */
 static ms_status put_timeline(ms_page *page) {
     ms_status status = ms_slack_find(page->trace, page->arena, &page->slack);
     status = status == MS_OK ? ms_page_put_items(page) : status;

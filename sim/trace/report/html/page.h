@@ -1,5 +1,5 @@
-/* The spans of HTML pages: the template, columns of numbers, slack of events, and the timeline of
- * a trace. A page holds its data as JSON; see page.md. */
+/* The parts of HTML pages: the template, columns of numbers, slack of events, and the timeline of a
+ * trace. A page holds its data as JSON; see page.md. */
 #ifndef MS_REPORT_HTML_PAGE_H
 #define MS_REPORT_HTML_PAGE_H
 
@@ -37,8 +37,8 @@ void ms_page_put_input(ms_buffer *json, const ms_page_input *input);
 
 /* ---- columns of numbers ---- */
 
-/* Append a number in pieces of seven bits, the lowest first, with the eighth bit set in all but the
- * last.  Source: Protocol Buffers, Encoding, base 128 varints. */
+/* Append a number in groups of seven bits, a byte each, the lowest bits first, with the eighth bit
+ * set in all bytes but the last.  Source: Protocol Buffers, Encoding, base 128 varints. */
 void ms_varint_put(ms_buffer *out, uint64_t number);
 
 /* Append a number with a sign as ms_varint_put does: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */

@@ -1,4 +1,4 @@
-/* The pieces that all pages share (page.h): members of their JSON data, and the template into which
+/* The parts that all pages share (page.h): members of their JSON data, and the template into which
  * style, script and data are put. */
 #include "trace/report/html/page.h"
 
@@ -88,8 +88,8 @@ static void put_json(const ms_buffer *json, ms_buffer *out) {
     }
 }
 
-/* Append the part of the page for a name between {{ and }} of the template; nothing for other
- * names.  name: [length]. */
+/* Append the part of the page for a name between {{ and }} of the template. For other names nothing
+ * is appended.  name: [length]. */
 static void put_part(const char *name, size_t length, const ms_page_parts *parts, ms_buffer *out) {
     static const char *const NAMES[] = {"title", "style_hash", "script_hash",
                                         "style", "script",     "data"};

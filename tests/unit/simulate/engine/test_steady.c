@@ -1,29 +1,29 @@
-/* Stretches of a timeline that repeat themselves: what they count, and when they are believed. */
+/* Repeated periods of a timeline: how often their operations count, and when they are believed. */
 #include <criterion/criterion.h>
 #include <math.h>
 
 #include "cases.h"
 #include "simulate/engine/steady.h"
 
-static const ms_steady STRETCH = {.count = 1,
-                                  .of_step = {{.from_s = 10.0, .period_s = 2.0, .times = 3}}};
+static const ms_steady REPEATED = {.count = 1,
+                                   .of_step = {{.from_s = 10.0, .period_s = 2.0, .times = 3}}};
 
 Test(steady, what_begins_in_the_stretch_counts_every_time) {
     const ms_steady none = {.count = 0};
-    cr_assert_eq(ms_steady_count(&STRETCH, 9.9), 1.0);
-    cr_assert_eq(ms_steady_count(&STRETCH, 10.0), 4.0);
-    cr_assert_eq(ms_steady_count(&STRETCH, 11.9), 4.0);
-    cr_assert_eq(ms_steady_count(&STRETCH, 12.0), 1.0);
+    cr_assert_eq(ms_steady_count(&REPEATED, 9.9), 1.0);
+    cr_assert_eq(ms_steady_count(&REPEATED, 10.0), 4.0);
+    cr_assert_eq(ms_steady_count(&REPEATED, 11.9), 4.0);
+    cr_assert_eq(ms_steady_count(&REPEATED, 12.0), 1.0);
     cr_assert_eq(ms_steady_count(&none, 11.0), 1.0);
 }
 
 Test(steady, lengths_have_all_times_of_what_they_cover) {
-    cr_assert_eq(ms_steady_length_s(&STRETCH, 0.0, 10.0), 10.0);
-    cr_assert_eq(ms_steady_length_s(&STRETCH, 0.0, 11.0), 11.0 + 3.0);
-    cr_assert_eq(ms_steady_length_s(&STRETCH, 11.5, 20.0), 8.5 + 1.5);
-    cr_assert_eq(ms_steady_length_s(&STRETCH, 0.0, 20.0), 26.0);
-    cr_assert_eq(ms_steady_date_s(&STRETCH, 11.0), 11.0);
-    cr_assert_eq(ms_steady_date_s(&STRETCH, 12.0), 18.0);
+    cr_assert_eq(ms_steady_length_s(&REPEATED, 0.0, 10.0), 10.0);
+    cr_assert_eq(ms_steady_length_s(&REPEATED, 0.0, 11.0), 11.0 + 3.0);
+    cr_assert_eq(ms_steady_length_s(&REPEATED, 11.5, 20.0), 8.5 + 1.5);
+    cr_assert_eq(ms_steady_length_s(&REPEATED, 0.0, 20.0), 26.0);
+    cr_assert_eq(ms_steady_date_s(&REPEATED, 11.0), 11.0);
+    cr_assert_eq(ms_steady_date_s(&REPEATED, 12.0), 18.0);
 }
 
 enum { MICROBATCHES = 16 };
@@ -211,7 +211,7 @@ static double late_between(int mb) {
     return 0.7 * mb + (mb == 8 || mb == 9 ? 4000.0 : 0.0);
 }
 
-/* What is under way between the stretches of two steps comes at other dates in the whole. */
+/* Operations between the repeated periods of two steps run at other dates in the whole job. */
 Test(steady, stands_firm_where_delays_do_not_grow_from_step_to_step) {
     cr_assert_not(is_stable(late_between));
 }
@@ -232,21 +232,21 @@ Test(steady, stands_firm_where_periods_are_late_in_turns) {
 Test(steady, works_inside_pieces_count_for_the_share_of_their_ranks) {
     ms_dag dag;
     case_init(&dag, 1);
-    ms_dag_add_rank(&dag, 1, 3, 0); /* of four ranks, the piece's operation stands for one */
+    ms_dag_add_rank(&dag, 1, 3, 0); /* the operation stands for one of four ranks */
     int32_t compute = case_compute_work(&dag, 3.0);
-    int32_t piece = ms_dag_add_fused_pass(&dag);
+    int32_t fused = ms_dag_add_fused_pass(&dag);
     for (int i = 0; i < 2; i++) {
         ms_dag_add_part(&dag, &(ms_dag_part){.work = compute, .communicator = -1});
     }
     int32_t whole =
-        ms_dag_add_work(&dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .fused = piece + 1});
+        ms_dag_add_work(&dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .fused = fused + 1});
     case_op(&dag, whole, 0, -1);
     ms_diag diag;
     ms_diag_init_stderr(&diag);
     cr_assert_eq(ms_dag_finish(&dag, &diag), MS_OK);
     double counts[2] = {0.0};
     double start_s = 10.5;
-    const ms_timeline timeline = {.op_count = 1, .start_s = &start_s, .steady = STRETCH};
+    const ms_timeline timeline = {.op_count = 1, .start_s = &start_s, .steady = REPEATED};
     ms_timeline_count_works(&dag, &timeline, counts);
     cr_assert_float_eq(counts[whole], 4 * 0.25, 1e-12);
     cr_assert_float_eq(counts[compute], 4 * 0.5, 1e-12);

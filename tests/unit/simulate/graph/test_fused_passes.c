@@ -1,4 +1,4 @@
-/* What a piece comes to, against sums done by hand. */
+/* The times and shares of a fused pass, against sums done by hand. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
@@ -54,11 +54,12 @@ static void add_part(ms_dag *dag, int32_t work, ms_axis axis, bool is_async) {
                                         .is_async = is_async});
 }
 
-/* The newest piece as a work with one operation; its times are known afterwards. */
-static const ms_dag_work *run(ms_dag *dag, int32_t piece) {
+/* Add a work that is a fused pass, and one operation of it, and finish the graph. fused: index of
+ * the fused pass, the newest one. Returns the work, with its times. */
+static const ms_dag_work *run(ms_dag *dag, int32_t fused) {
     char message[1000];
     int32_t work =
-        ms_dag_add_work(dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .fused = piece + 1});
+        ms_dag_add_work(dag, &(ms_dag_work){.stands_for = 1, .tier = -1, .fused = fused + 1});
     ms_dag_add_op(dag, &(ms_dag_op){.work = work, .mb = -1});
     ms_dag_add_member(dag, 0);
     cr_assert_eq(finish(dag, message), MS_OK, "%s", message);
@@ -74,12 +75,12 @@ Test(pieces, a_chain_takes_the_sum_of_its_parts) {
     begin(&dag, 1.0);
     int32_t compute = add_computation(&dag, 3.0);
     int32_t reduce = add_collective(&dag, 1.0, 7.0);
-    int32_t piece = ms_dag_add_fused_pass(&dag);
+    int32_t fused = ms_dag_add_fused_pass(&dag);
     for (int layer = 0; layer < 4; layer++) {
         add_part(&dag, compute, MS_AXIS_NONE, false);
         add_part(&dag, reduce, MS_AXIS_TP, false);
     }
-    const ms_dag_work *work = run(&dag, piece);
+    const ms_dag_work *work = run(&dag, fused);
     const ms_fused_pass *p = ms_fused_pass_of(&dag, work);
     near(work->time_s, 4.0 * (3.0 + 2.0));
     near(work->flop, 120.0);
@@ -101,10 +102,10 @@ Test(pieces, alone_collectives_meet_nothing) {
     dag.network.fused.is_alone = true;
     int32_t compute = add_computation(&dag, 3.0);
     int32_t reduce = add_collective(&dag, 1.0, 7.0);
-    int32_t piece = ms_dag_add_fused_pass(&dag);
+    int32_t fused = ms_dag_add_fused_pass(&dag);
     add_part(&dag, compute, MS_AXIS_NONE, false);
     add_part(&dag, reduce, MS_AXIS_TP, false);
-    near(run(&dag, piece)->time_s, 3.0 + 1.0);
+    near(run(&dag, fused)->time_s, 3.0 + 1.0);
     ms_dag_release(&dag);
 }
 
@@ -155,11 +156,11 @@ Test(pieces, hosts_end_when_they_have_launched_and_what_follows_has_run) {
     begin(&dag, 1.0);
     int32_t compute = add_computation(&dag, 0.125);
     int32_t reduce = add_collective(&dag, 1.0, 7.0);
-    int32_t piece = ms_dag_add_fused_pass(&dag);
+    int32_t fused = ms_dag_add_fused_pass(&dag);
     add_part(&dag, compute, MS_AXIS_NONE, false);
     add_part(&dag, compute, MS_AXIS_NONE, false);
     add_part(&dag, reduce, MS_AXIS_TP, false);
-    const ms_dag_work *work = run(&dag, piece);
+    const ms_dag_work *work = run(&dag, fused);
     near(work->host_s, 0.5); /* the collective's launch takes no time here */
     near(ms_fused_pass_of(&dag, work)->host_s, 2.0);
     near(work->time_s, 2.25);

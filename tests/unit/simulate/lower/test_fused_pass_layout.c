@@ -1,6 +1,6 @@
 /* What of a pass is one operation at `granularity: pass`, of hand-made passes: the graph, and the
- * times of the pieces. Computations take 1 ms; an all-reduce of 1 MB among two ranks on the flat
- * network 2 us and 40 us. */
+ * times of the fused passes. Computations take 1 ms; an all-reduce of 1 MB among two ranks on the
+ * flat network 2 us and 40 us. */
 #include <math.h>
 
 #include "lower_fixture.h"
@@ -15,7 +15,7 @@ static void init(lower_fixture *x, lower_degrees of, const char *list, int mbs) 
 
 static void expect_time(const lower_fixture *x, int32_t op, double time_s) {
     const ms_dag_work *work = &x->dag.works[x->dag.ops[op].work];
-    cr_assert_gt(work->fused, 0, "operation %d is no piece", op);
+    cr_assert_gt(work->fused, 0, "operation %d is no fused pass", op);
     double found_s = ms_dag_work_time_s(&x->dag, work, false, NULL);
     cr_assert_float_eq(found_s, time_s, 1e-12, "operation %d: %.9g, not %.9g", op, found_s, time_s);
 }
@@ -81,7 +81,7 @@ Test(lower_pieces, collectives_among_replicas_cut) {
     lower_release(&x);
 }
 
-/* An asynchronous collective that the pass itself waits for is hidden in the piece. */
+/* An asynchronous collective that the pass itself waits for is hidden in the fused pass. */
 Test(lower_pieces, what_the_pass_waits_for_is_inside) {
     lower_fixture x;
     init(&x, (lower_degrees){1, 1, 2}, "0F0 0B0", 1);
@@ -117,7 +117,8 @@ Test(lower_pieces, what_outlives_the_pass_is_not) {
     lower_release(&x);
 }
 
-/* One that opens a pass does not wait for the pass's input; what waits for it begins a piece. */
+/* A collective that opens a pass does not wait for the pass's input; the segment that waits for it
+ * begins a fused pass. */
 Test(lower_pieces, what_opens_a_pass_is_not) {
     lower_fixture x;
     init(&x, (lower_degrees){1, 1, 2}, "0F0 0B0", 1);
@@ -163,8 +164,8 @@ Test(lower_pieces, some_passes_are_lowered_by_layers) {
     lower_release(&x);
 }
 
-/* Every rank simulated: those that a piece's collectives join are its members, others have one of
- * their own. */
+/* Every rank simulated: the ranks that the collectives of a fused pass join are its members; other
+ * ranks have a fused pass of their own. */
 Test(lower_pieces, ranks_of_a_group_go_through_it_together) {
     lower_fixture x;
     init(&x, (lower_degrees){1, 2, 2}, "0F0 0B0", 1);
@@ -184,7 +185,8 @@ Test(lower_pieces, ranks_of_a_group_go_through_it_together) {
     lower_release(&x);
 }
 
-/* A piece waits for the pass's input and for what its segments name outside of it. */
+/* A fused pass waits for the pass's input and for the collectives outside it that its segments wait
+ * for. */
 Test(lower_pieces, inputs_and_gathers_are_waited_for) {
     lower_fixture x;
     const char *const lists[] = {"0F0 0B0", "1F0 1B0"};

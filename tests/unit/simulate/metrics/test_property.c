@@ -286,7 +286,7 @@ static ms_rank_metrics by_definition(const dag_fixture *f, int32_t rank) {
     }
     qsort(times_s, 2 * OPS, sizeof(double), compare_doubles);
     for (int i = 1; i < 2 * OPS; i++) {
-        /* shorter stretches are rounding: an overlapped message's release is a difference */
+        /* shorter intervals are rounding: an overlapped message's release is a difference */
         if (times_s[i] - times_s[i - 1] > 1e-13) {
             add_instant(f, rank, times_s[i - 1], times_s[i], &expected);
         }
