@@ -224,14 +224,11 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     for (size_t i = 0; i < count; i++) {
         kept += rows[i].status != NULL; /* a point that has not ended has no status */
     }
-    if (store != NULL) {
-        ms_diag_note(call->diag, NULL, NULL,
-                     "%zu of %zu points are in '%s'; the same command goes on", kept, count, store);
-    } else {
-        ms_diag_note(call->diag, NULL, NULL,
-                     "%zu of %zu points were known, and are lost; '--store FILE.db' keeps them",
-                     kept, count);
-    }
+    ms_diag_note(call->diag, NULL, NULL,
+                 store != NULL
+                     ? "%zu of %zu points are in '%s'; the same command goes on"
+                     : "%zu of %zu points were known, and are lost; '--store FILE.db' keeps them",
+                 kept, count, store);
 }
 
 /* The status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK, since

@@ -266,24 +266,21 @@ static ms_status place(const ms_invocation *call, const ms_platform *platform, m
 
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
                            ms_mesh *mesh_out, ms_rank_placement *placement_out) {
-    ms_mesh mesh = {.ranks = 0};
+    *mesh_out = (ms_mesh){.ranks = 0};
     *placement_out = (ms_rank_placement){.ranks = 0};
-    ms_status status =
-        ms_cli_has(call, "auto") ? read_automatic(call, platform, &mesh) : read_given(call, &mesh);
+    ms_status status = ms_cli_has(call, "auto") ? read_automatic(call, platform, mesh_out)
+                                                : read_given(call, mesh_out);
     if (status == MS_OK && ms_cli_has(call, "allow-slow-tp") && !ms_cli_has(call, "auto")) {
         return ms_diag_usage(call->diag, "--allow-slow-tp goes with --auto only");
     }
     if (status == MS_OK && ms_cli_has(call, "placement")) {
-        status = place(call, platform, &mesh, placement_out);
+        status = place(call, platform, mesh_out, placement_out);
     }
     /* A placement replaces --devices, the first step, and so comes before the others. */
     for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && status == MS_OK; i++) {
         if (ms_cli_has(call, STEPS[i].option)) {
-            status = STEPS[i].apply(call, &mesh);
+            status = STEPS[i].apply(call, mesh_out);
         }
-    }
-    if (status == MS_OK) {
-        *mesh_out = mesh;
     }
     return status;
 }
