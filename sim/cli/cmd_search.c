@@ -84,11 +84,7 @@ static const ms_option OPTIONS[] = {
  * the call's arena.  MS_E_USAGE (reported) for an empty word. */
 static ms_status split(const ms_invocation *call, const char *option, ms_words *words_out) {
     const char *text = ms_cli_value(call, option, "");
-    size_t count = 1;
-    for (const char *c = text; *c != '\0'; c++) {
-        count += *c == ',';
-    }
-    words_out->items = MS_NEW(call->arena, const char *, count);
+    words_out->items = MS_NEW(call->arena, const char *, strlen(text) + 1); /* enough in any case */
     words_out->count = 0;
     for (const char *at = text; *at != '\0' && words_out->items != NULL;) {
         size_t length = strcspn(at, ",");
