@@ -16,7 +16,8 @@
 #include "base/status.h"
 #include "base/value.h"
 
-/** Most options of a command, and most options that a mode is chosen by or needs. */
+/** Most options of a command; room for the options that a mode is chosen by or needs, and the NULL
+ * behind them. */
 enum { MS_OPTION_COUNT_MAX = 40, MS_MODE_OPTIONS_MAX = 3 };
 
 /** What an option's argument is, for completion. */

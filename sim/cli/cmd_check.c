@@ -119,12 +119,6 @@ static void add_notes(const ms_job *job, ms_value *root) {
     }
 }
 
-/* How many times as long as the typical GPU the job's slowest GPU computes. With given costs, which
- * are those of the slowest GPU, 1. */
-static double slowest_gpu(const ms_job *job) {
-    return job->spec.has_model ? job->layout.slowest_gpu : 1;
-}
-
 /* Add to the object of the estimated step its rent [USD] and its energy [J], and a lower bound of
  * each; null where the platform has no price, or no power. */
 static void add_price(const ms_job *job, const ms_estimate *estimate, ms_value *step) {
@@ -202,7 +196,9 @@ static ms_value *make_tree(const ms_invocation *call, const findings *found) {
     ms_value_add_int(root, "global_batch", job->global_batch);
     ms_value_add_int(root, "num_microbatches", job->microbatches);
     add_parameters(job, root);
-    ms_value_add_double(root, "slowest_gpu", slowest_gpu(job));
+    /* How many times as long as the typical GPU it computes; given costs are those of the slowest.
+     */
+    ms_value_add_double(root, "slowest_gpu", job->spec.has_model ? job->layout.slowest_gpu : 1);
     ms_value *step = ms_value_add(root, "estimate", MS_VALUE_OBJECT);
     ms_value_add_double(step, "step_time_s", estimate->step_s);
     ms_value_add_double(step, "lower_bound_s", estimate->lower_bound_s);
@@ -399,12 +395,13 @@ static ms_status draw(const ms_invocation *call, const findings *found) {
  * MS_E_NO if the job does not fit in memory and --ignore-memory is not given. */
 static ms_status run(const ms_invocation *call) {
     findings found = {0};
+    ms_job_request request;
     ms_status status = ms_cli_check_targets(call, TARGETS);
     status = status == MS_OK ? ms_cli_tokens(call, &found.training_tokens) : status;
     if (status == MS_OK && ms_cli_has(call, "effective") && ms_cli_has(call, "json")) {
         return print_workload(call);
     }
-    status = status == MS_OK ? ms_cli_load_job(call, &found.job) : status;
+    status = status == MS_OK ? ms_cli_load_requested(call, &request, &found.job) : status;
     if (status == MS_OK && ms_cli_has(call, "effective")) {
         return print_effective(call, &found.job);
     }

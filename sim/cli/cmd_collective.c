@@ -101,26 +101,14 @@ static ms_status read_choice(const ms_invocation *call, ms_sizes_study *study) {
     return MS_OK;
 }
 
-/* Read an option that is a size.  *size_out: [B]; `fallback` without the option.  Returns MS_OK;
- * MS_E_USAGE (reported). */
-static ms_status read_size(const ms_invocation *call, const char *name, const char *fallback,
-                           double *size_out) {
-    const char *reason = "";
-    const char *given = ms_cli_value(call, name, fallback);
-    if (ms_unit_parse(given, MS_DIM_BYTES, size_out, &reason) != MS_OK) {
-        return ms_diag_usage(call->diag, "--%s '%s': %s", name, given, reason);
-    }
-    return MS_OK;
-}
-
 /* Read --begin, --end and --factor, and set the sizes of the study: a geometric row from begin to
  * end.  Returns MS_OK; MS_E_USAGE (reported), also for more than MS_SIZES_MAX sizes. */
 static ms_status read_sizes(const ms_invocation *call, ms_sizes_study *study) {
-    double begin_B = 0.0;
-    double end_B = 0.0;
+    double begin_B = 1024.0 * 1024.0;
+    double end_B = 16.0 * 1024.0 * 1024.0 * 1024.0;
     double factor = 2.0;
-    ms_status status = read_size(call, "begin", "1 MiB", &begin_B);
-    status = status == MS_OK ? read_size(call, "end", "16 GiB", &end_B) : status;
+    ms_status status = ms_cli_quantity(call, "begin", MS_DIM_BYTES, &begin_B);
+    status = status == MS_OK ? ms_cli_quantity(call, "end", MS_DIM_BYTES, &end_B) : status;
     status = status == MS_OK ? ms_cli_number(call, "factor", 2.0, &factor) : status;
     if (status != MS_OK) {
         return status;
@@ -176,14 +164,12 @@ static void leave_out(const coll_lines *lines, const char *name, const char *rea
     ms_value_add_string(row, "reason", ms_arena_strndup(lines->call->arena, needs, length));
 }
 
-/* Add the rows of the study with one algorithm to `algorithms`. */
-static void add_line(const coll_lines *lines, const char *name, const ms_sizes_result *result) {
+/* Add the rows of a study to an object; lack of memory shows in its arena. */
+static void add_rows(const ms_sizes_study *study, const ms_sizes_result *result, ms_value *object) {
     ms_table table = {.columns = MS_SIZE_COLUMNS, .reason_offset = MS_TABLE_KEEPS_ALL};
-    ms_value *row = ms_value_add(lines->algorithms, NULL, MS_VALUE_OBJECT);
-    ms_value_add_string(row, "algorithm", name);
-    if (ms_table_fill(&table, result->rows, sizeof *result->rows, (size_t)lines->study->count,
-                      lines->call->arena) == MS_OK) {
-        ms_table_add_rows(&table, row);
+    if (object != NULL && ms_table_fill(&table, result->rows, sizeof *result->rows,
+                                        (size_t)study->count, object->arena) == MS_OK) {
+        ms_table_add_rows(&table, object);
     }
 }
 
@@ -201,7 +187,9 @@ static ms_status add_algorithm(const coll_lines *lines, ms_coll_algorithm algori
     ms_status status = ms_sizes_simulate(&study, lines->call->arena, &mute, &result);
     ms_diag_finish(&mute);
     if (status == MS_OK) {
-        add_line(lines, name, &result);
+        ms_value *row = ms_value_add(lines->algorithms, NULL, MS_VALUE_OBJECT);
+        ms_value_add_string(row, "algorithm", name);
+        add_rows(&study, &result, row);
     } else if (status == MS_E_INPUT) {
         leave_out(lines, name, ms_buffer_text(&reason));
         status = MS_OK;
@@ -244,18 +232,13 @@ static ms_status add_algorithms(const ms_invocation *call, const ms_sizes_study 
  * engine. NULL when memory runs out. */
 static ms_value *make_tree(const ms_invocation *call, const ms_sizes_study *study,
                            const ms_sizes_result *result) {
-    ms_table table = {.columns = MS_SIZE_COLUMNS, .reason_offset = MS_TABLE_KEEPS_ALL};
-    size_t count = (size_t)study->count;
-    if (ms_table_fill(&table, result->rows, sizeof *result->rows, count, call->arena) != MS_OK) {
-        return NULL;
-    }
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "collective", ms_coll_kind_name(study->kind));
     ms_value_add_string(root, "platform", study->platform->name);
     ms_value_add_int(root, "gpus", study->ranks);
     ms_value_add_string(root, "algorithm", ms_coll_algorithm_name(study->algorithm));
     ms_value_add_string(root, "fidelity", ms_fidelity_name(study->fidelity));
-    ms_table_add_rows(&table, root);
+    add_rows(study, result, root);
     ms_value *engine = ms_value_add(root, "engine", MS_VALUE_OBJECT);
     ms_value_add_int(engine, "ops", result->ops);
     ms_value_add_int(engine, "flows", result->flows);

@@ -46,15 +46,13 @@ static const ms_option OPTIONS[] = {
 static ms_status parse_share(const ms_invocation *call, const char *option, const char *text,
                              double *share_out) {
     const char *reason = NULL;
-    double share = 0.0;
-    if (ms_unit_parse(text, MS_DIM_NONE, &share, &reason) != MS_OK) {
+    if (ms_unit_parse(text, MS_DIM_NONE, share_out, &reason) != MS_OK) {
         return ms_diag_usage(call->diag, "--%s: '%s' is no share: %s", option, text, reason);
     }
-    if (share >= 1.0 && strchr(text, '%') == NULL) {
+    if (*share_out >= 1.0 && strchr(text, '%') == NULL) {
         return ms_diag_usage(call->diag, "--%s: '%s' is no share below 1; did you mean '%s%%'?",
                              option, text, text);
     }
-    *share_out = share;
     return MS_OK;
 }
 

@@ -280,14 +280,8 @@ static ms_status read_model(draft *workload) {
  * has to fill whole nodes. */
 static ms_status read_cluster(const ms_invocation *call, new_cluster *cluster_out) {
     const char *name = ms_cli_value(call, "platform", NULL);
-    const char *const *folders = NULL;
-    ms_status status =
-        ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
-    if (status != MS_OK) {
-        return ms_diag_no_memory(call->diag);
-    }
     ms_platform *platform = &cluster_out->platform;
-    status = ms_platform_load(name, folders, NULL, call->arena, call->diag, platform, NULL);
+    ms_status status = ms_cli_load_changed_platform(call, name, NULL, platform);
     long gpus = status == MS_OK ? ms_platform_gpus(platform) : 1;
     status = status == MS_OK ? ms_cli_int(call, "gpus", gpus, 1, GPUS_MAX, &gpus) : status;
     if (status == MS_OK && gpus % platform->gpus_per_node != 0) {

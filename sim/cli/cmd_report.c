@@ -51,7 +51,7 @@ static const ms_field PAGE_FIELDS[] = {
 static ms_status read_result_file(const ms_invocation *call, const char *path,
                                   result_file *file_out) {
     ms_node *root = NULL;
-    result_file file = {.tree = NULL};
+    *file_out = (result_file){.tree = NULL};
     ms_status status = ms_config_load_json(path, call->arena, call->diag, &root);
     if (status != MS_OK) {
         return status;
@@ -62,19 +62,13 @@ static ms_status read_result_file(const ms_invocation *call, const char *path,
     }
     const ms_node *page = ms_node_get(root, "page");
     if (page != NULL) {
-        status = ms_config_read(page, PAGE_FIELDS, "page", &file, call->arena, call->diag);
+        status = ms_config_read(page, PAGE_FIELDS, "page", file_out, call->arena, call->diag);
         ms_node_remove(root, page);
     }
     ms_value *tree = ms_value_new_object(call->arena);
     ms_summary_add_json(root, tree);
-    file.tree = tree;
-    if (status == MS_OK && call->arena->has_failed) {
-        status = ms_diag_no_memory(call->diag);
-    }
-    if (status == MS_OK) {
-        *file_out = file;
-    }
-    return status;
+    file_out->tree = tree;
+    return status == MS_OK && call->arena->has_failed ? ms_diag_no_memory(call->diag) : status;
 }
 
 /* Show a file that `validate --json` printed: as a page of HTML with -o, or as tables with
@@ -88,7 +82,7 @@ static ms_status show_results(const ms_invocation *call) {
         return ms_diag_usage(
             call->diag, "results become a page or tables: expected -o FILE.html, or --markdown");
     }
-    result_file file = {.tree = NULL};
+    result_file file;
     ms_status status = read_result_file(call, source, &file);
     if (status != MS_OK) {
         return status;

@@ -184,23 +184,16 @@ static ms_status write_trace(const ms_invocation *call, const char *trace_path,
     return ms_trace_write_detail(trace_path, result, detail, MESHSIM_VERSION, call->diag);
 }
 
-/* A job to run, and the request by which it was read, from which what-ifs read it again. */
-typedef struct requested_job {
-    ms_job_request request;
-    ms_job job;
-} requested_job;
-
 /* Simulate a job, print its summary, write its trace, and report whether it fits in memory.
- * trace_path: NULL: no trace.  progress: is stopped before messages about the result. */
-static ms_status run_job(const ms_invocation *call, requested_job *asked, const char *trace_path,
-                         ms_cli_progress *progress) {
-    ms_job *job = &asked->job;
+ * request: by which the job was read.  trace_path: NULL: no trace.  progress: is stopped before
+ * messages about the result. */
+static ms_status run_job(const ms_invocation *call, const ms_job_request *request, ms_job *job,
+                         const char *trace_path, ms_cli_progress *progress) {
     ms_result result;
     ms_trace_detail detail;
     ms_cli_whatif whatif;
     ms_status status = read_detail(call, job->mesh.ranks, &detail);
-    status =
-        status == MS_OK ? ms_cli_simulate_whatifs(call, &asked->request, job, &whatif) : status;
+    status = status == MS_OK ? ms_cli_simulate_whatifs(call, request, job, &whatif) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -225,7 +218,8 @@ static ms_status run_job(const ms_invocation *call, requested_job *asked, const 
 /* Check the options, load the workload and run the job, with a line of progress on a terminal. */
 static ms_status run(const ms_invocation *call) {
     const char *trace_path = ms_cli_value(call, "output", NULL);
-    requested_job asked;
+    ms_job_request request;
+    ms_job job;
     ms_cli_progress progress;
     if (ms_cli_has(call, "trace") && trace_path == NULL) {
         return ms_diag_usage(call->diag, "--trace says what -o writes; expected -o TRACE.h5, too");
@@ -242,15 +236,15 @@ static ms_status run(const ms_invocation *call) {
     }
     ms_progress_begin("reading", 0);
     ms_cli_progress_start(&progress, call);
-    ms_status status = ms_cli_load_requested(call, &asked.request, &asked.job);
+    ms_status status = ms_cli_load_requested(call, &request, &job);
     if (status == MS_OK &&
         (ms_cli_has(call, "passes") || strcmp(ms_cli_value(call, "trace", ""), "full") == 0)) {
-        asked.job.run.no_fast_forward = true; /* each operation is to be simulated, not repeated */
+        job.run.no_fast_forward = true; /* each operation is to be simulated, not repeated */
     }
     if (status == MS_OK && trace_path != NULL) {
         status = ms_target_check(trace_path, MS_TARGET_FILE, call->diag);
     }
-    status = status == MS_OK ? run_job(call, &asked, trace_path, &progress) : status;
+    status = status == MS_OK ? run_job(call, &request, &job, trace_path, &progress) : status;
     ms_cli_progress_stop(&progress);
     return status;
 }

@@ -84,11 +84,7 @@ static const ms_option OPTIONS[] = {
  * the call's arena.  Returns MS_OK; MS_E_USAGE (reported) for an empty word. */
 static ms_status split(const ms_invocation *call, const char *option, ms_words *words_out) {
     const char *text = ms_cli_value(call, option, "");
-    size_t count = 1;
-    for (const char *c = text; *c != '\0'; c++) {
-        count += *c == ',';
-    }
-    words_out->items = MS_NEW(call->arena, const char *, count);
+    words_out->items = MS_NEW(call->arena, const char *, strlen(text) + 1); /* enough in any case */
     words_out->count = 0;
     for (const char *at = text; *at != '\0' && words_out->items != NULL;) {
         size_t length = strcspn(at, ",");
@@ -418,9 +414,7 @@ static ms_status run(const ms_invocation *call) {
                  ? is_most ? ms_space_open_most(&request, call->arena, call->diag, &study.space)
                            : ms_space_open(&request, call->arena, call->diag, &study.space)
                  : status;
-    status = status == MS_OK ? ms_cli_note_framework(call, ms_space_base(study.space),
-                                                     ms_cli_data_folder(call->arena))
-                             : status;
+    status = status == MS_OK ? ms_cli_note_framework(call, ms_space_base(study.space)) : status;
     study.top = (int)top;
     if (status == MS_OK && ms_cli_has(call, "plan")) {
         return ms_cli_write_plan(call);

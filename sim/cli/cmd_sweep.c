@@ -40,15 +40,20 @@ static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
 
 /* ---- the result ---- */
 
-/* A simulated sweep.  All is borrowed. */
-typedef struct shown_sweep {
-    const ms_sweep *sweep;
-    const ms_store_row *rows; /* [count] */
-    const size_t *points;     /* [count] number of each row's point in the sweep */
-    size_t count;
-    const ms_points_counts *counts;
+/* A sweep, with the shard of it that is simulated, the store of its results, and its results. */
+typedef struct sweep_study {
+    ms_sweep sweep;
+    ms_cli_store kept;
     double training_tokens; /* --tokens; 0: not given */
-} shown_sweep;
+    ms_store_row *rows;     /* [count] */
+    size_t count;           /* points of the shard */
+    ms_points_counts counts;
+} sweep_study;
+
+/* Number in the sweep of a point of the shard. */
+static size_t point_of(const sweep_study *state, size_t index) {
+    return ms_shard_point(&state->kept.shard, index);
+}
 
 /* Add the axes of the sweep: a list of objects, with the list of values of each key of the axis. */
 static void add_axes(const ms_sweep *sweep, ms_value *root) {
@@ -125,13 +130,13 @@ static void add_counts(const ms_points_counts *counts, size_t points, ms_value *
 }
 
 /* Add a row for each point: its settings, then its figures or the reason why it has none. */
-static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) {
+static void add_rows(const sweep_study *shown, ms_arena *arena, ms_value *root) {
     ms_value *list = ms_value_add(root, "rows", MS_VALUE_ARRAY);
     for (size_t i = 0; i < shown->count; i++) {
         ms_words settings;
         ms_value *object = ms_value_add(list, NULL, MS_VALUE_OBJECT);
         ms_value *pairs = ms_value_add(object, "settings", MS_VALUE_OBJECT);
-        if (ms_sweep_settings(shown->sweep, shown->points[i], arena, &settings) == MS_OK) {
+        if (ms_sweep_settings(&shown->sweep, point_of(shown, i), arena, &settings) == MS_OK) {
             ms_point_add_settings(&settings, pairs);
         }
         const ms_store_row *row = &shown->rows[i];
@@ -144,7 +149,7 @@ static void add_rows(const shown_sweep *shown, ms_arena *arena, ms_value *root) 
 
 /* The workload's name, from the first point that is not refused; "" where all points are
  * refused. */
-static const char *workload_of(const shown_sweep *shown) {
+static const char *workload_of(const sweep_study *shown) {
     const char *name = "";
     for (size_t i = 0; i < shown->count && name[0] == '\0'; i++) {
         name = shown->rows[i].workload == NULL ? "" : shown->rows[i].workload;
@@ -153,21 +158,21 @@ static const char *workload_of(const shown_sweep *shown) {
 }
 
 /* Make the tree that --json prints.  In `arena`, which remembers lack of memory. */
-static ms_value *make_tree(const shown_sweep *shown, ms_arena *arena) {
+static ms_value *make_tree(const sweep_study *shown, ms_arena *arena) {
     ms_value *root = ms_value_new_object(arena);
-    ms_value_add_string(root, "name", shown->sweep->name);
+    ms_value_add_string(root, "name", shown->sweep.name);
     ms_value_add_string(root, "workload", workload_of(shown));
-    add_axes(shown->sweep, root);
-    add_picture(shown->sweep, root);
-    add_counts(shown->counts, shown->count, root);
+    add_axes(&shown->sweep, root);
+    add_picture(&shown->sweep, root);
+    add_counts(&shown->counts, shown->count, root);
     add_rows(shown, arena, root);
     return root;
 }
 
 /* Add to each row an object `varied`, which text and Markdown show and --json does not print: the
  * point's value of each key of the sweep. */
-static void add_page(const shown_sweep *shown, ms_value *root) {
-    const ms_sweep *sweep = shown->sweep;
+static void add_page(const sweep_study *shown, ms_value *root) {
+    const ms_sweep *sweep = &shown->sweep;
     size_t index = 0;
     if (root == NULL || root->arena->has_failed) {
         return;
@@ -176,7 +181,7 @@ static void add_page(const shown_sweep *shown, ms_value *root) {
         ms_value *varied = ms_value_add(row, "varied", MS_VALUE_OBJECT);
         for (size_t key = 0; key < sweep->key_count; key++) {
             ms_point_add_value(varied, sweep->keys[key].path,
-                               ms_sweep_value(sweep, shown->points[index], key));
+                               ms_sweep_value(sweep, point_of(shown, index), key));
         }
         index++;
     }
@@ -184,9 +189,9 @@ static void add_page(const shown_sweep *shown, ms_value *root) {
 
 /* Write CSV, picture and page of HTML, then print the results unless a file is the standard
  * output. */
-static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
-    const char *files[] = {call->positionals[0], shown->sweep->request.workload};
-    const ms_cli_page page = {.title = shown->sweep->name,
+static ms_status show(const ms_invocation *call, const sweep_study *shown) {
+    const char *files[] = {call->positionals[0], shown->sweep.request.workload};
+    const ms_cli_page page = {.title = shown->sweep.name,
                               .files = {files, sizeof files / sizeof files[0]}};
     ms_value *tree = make_tree(shown, call->arena);
     ms_status status = ms_cli_write_csv(call, "csv", tree);
@@ -198,25 +203,17 @@ static ms_status show(const ms_invocation *call, const shown_sweep *shown) {
     if (!ms_cli_has(call, "json")) {
         add_page(shown, tree);
     }
-    return ms_cli_show(call, shown->sweep->name, MS_SWEEP_TABLES, tree);
+    return ms_cli_show(call, shown->sweep.name, MS_SWEEP_TABLES, tree);
 }
 
 /* ---- the study ---- */
-
-/* A sweep, with the shard of it that is simulated, and the store of its results. */
-typedef struct sweep_study {
-    ms_sweep sweep;
-    ms_cli_store kept;
-    double training_tokens; /* --tokens; 0: not given */
-} sweep_study;
 
 /* Make a point: `make` of ms_points_study, with a sweep_study as its context.  index: of the point
  * in the shard. */
 static ms_status make_point(void *context, size_t index, ms_arena *arena, ms_diag *diag,
                             ms_point *point_out) {
     sweep_study *state = context;
-    return ms_sweep_make(&state->sweep, ms_shard_point(&state->kept.shard, index), arena, diag,
-                         point_out);
+    return ms_sweep_make(&state->sweep, point_of(state, index), arena, diag, point_out);
 }
 
 /* Write a note after an interrupt: how many points are known, and whether the same command
@@ -227,21 +224,18 @@ static void tell_rest(const ms_invocation *call, const ms_store_row *rows, size_
     for (size_t i = 0; i < count; i++) {
         kept += rows[i].status != NULL; /* a point that has not ended has no status */
     }
-    if (store != NULL) {
-        ms_diag_note(call->diag, NULL, NULL,
-                     "%zu of %zu points are in '%s'; the same command goes on", kept, count, store);
-    } else {
-        ms_diag_note(call->diag, NULL, NULL,
-                     "%zu of %zu points were known, and are lost; '--store FILE.db' keeps them",
-                     kept, count);
-    }
+    ms_diag_note(call->diag, NULL, NULL,
+                 store != NULL
+                     ? "%zu of %zu points are in '%s'; the same command goes on"
+                     : "%zu of %zu points were known, and are lost; '--store FILE.db' keeps them",
+                 kept, count, store);
 }
 
 /* Find the status that a sweep ends with. A shard in which nothing is feasible ends with MS_OK,
  * since other shards may have feasible points. */
-static ms_status verdict_of(const sweep_study *state, const shown_sweep *shown) {
-    return state->kept.is_shard ? shown->counts->failure
-                                : ms_points_verdict(shown->rows, shown->count, shown->counts);
+static ms_status verdict_of(const sweep_study *state) {
+    return state->kept.is_shard ? state->counts.failure
+                                : ms_points_verdict(state->rows, state->count, &state->counts);
 }
 
 /* Simulate the points of the sweep or shard, close the store, and show the results.  study: its
@@ -251,30 +245,21 @@ static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_poin
     study->make = make_point;
     study->make_context = state;
     study->store = state->kept.store;
-    ms_store_row *rows = MS_NEW(call->arena, ms_store_row, study->count);
-    size_t *points = MS_NEW(call->arena, size_t, study->count);
-    if (rows == NULL || points == NULL) {
+    state->count = study->count;
+    state->rows = MS_NEW(call->arena, ms_store_row, study->count);
+    if (state->rows == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    for (size_t i = 0; i < study->count; i++) {
-        points[i] = ms_shard_point(&state->kept.shard, i);
-    }
-    ms_points_counts counts;
-    ms_status status = ms_points_run(study, call->arena, call->diag, rows, &counts);
+    ms_status status = ms_points_run(study, call->arena, call->diag, state->rows, &state->counts);
     if (status == MS_E_INTERRUPTED) {
         ms_cli_leave_progress(study->progress_context);
-        tell_rest(call, rows, study->count);
+        tell_rest(call, state->rows, study->count);
     }
-    status =
-        status == MS_OK ? ms_cli_close_store(call, &state->kept, counts.failure == MS_OK) : status;
-    const shown_sweep shown = {.sweep = &state->sweep,
-                               .rows = rows,
-                               .points = points,
-                               .count = study->count,
-                               .counts = &counts,
-                               .training_tokens = state->training_tokens};
-    status = status == MS_OK ? show(call, &shown) : status;
-    return status == MS_OK ? verdict_of(state, &shown) : status;
+    status = status == MS_OK
+                 ? ms_cli_close_store(call, &state->kept, state->counts.failure == MS_OK)
+                 : status;
+    status = status == MS_OK ? show(call, state) : status;
+    return status == MS_OK ? verdict_of(state) : status;
 }
 
 /* Refuse --plot with --shard.  Returns MS_OK; MS_E_USAGE (reported). */

@@ -29,18 +29,6 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Read an option with a unit, in SI units.  *out: keeps its default without the option.  Returns
- * MS_OK; MS_E_USAGE (reported). */
-static ms_status read_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,
-                               double *out) {
-    const char *given = ms_cli_value(call, name, NULL);
-    const char *reason = "";
-    if (given != NULL && ms_unit_parse(given, dimension, out, &reason) != MS_OK) {
-        return ms_diag_usage(call->diag, "--%s '%s': %s", name, given, reason);
-    }
-    return MS_OK;
-}
-
 /* Read an option that is a whole number from 1 to `high`.  *out: keeps its default without the
  * option. */
 static ms_status read_count(const ms_invocation *call, const char *name, long high, int *out) {
@@ -75,7 +63,7 @@ static ms_status read_input(const ms_invocation *call, ms_textbook *input) {
                  : status;
     for (size_t i = 0; i < sizeof QUANTITIES / sizeof QUANTITIES[0] && status == MS_OK; i++) {
         status =
-            read_quantity(call, QUANTITIES[i].name, QUANTITIES[i].dimension, QUANTITIES[i].value);
+            ms_cli_quantity(call, QUANTITIES[i].name, QUANTITIES[i].dimension, QUANTITIES[i].value);
     }
     return status;
 }

@@ -36,20 +36,14 @@ static size_t current_column(const ms_buffer *out) {
     return strlen(feed == NULL ? text : feed + 1);
 }
 
-/* Append blanks up to a column; none where the line is longer already. */
-static void pad_to(ms_buffer *out, size_t column) {
-    for (size_t at = current_column(out); at < column; at++) {
-        ms_buffer_puts(out, " ");
-    }
-}
-
 /* Append a text of one or several lines, each indented to a column and wrapped at column 80. */
 static void add_wrapped(ms_buffer *out, const char *text, size_t indent) {
     while (*text != '\0') {
         ms_buffer line = {0};
         size_t length = strcspn(text, "\n");
         ms_buffer_add(&line, text, length);
-        pad_to(out, length > 0 ? indent : 0);
+        size_t at = current_column(out);
+        ms_buffer_printf(out, "%*s", length > 0 && at < indent ? (int)(indent - at) : 0, "");
         ms_show_wrapped_at(current_column(out), indent, ms_buffer_text(&line), out);
         ms_buffer_release_part(&line, out);
         text += length + (text[length] == '\n');

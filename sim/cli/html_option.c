@@ -7,20 +7,12 @@
 
 #include "base/config/config.h"
 #include "base/failure.h"
+#include "base/text.h"
 #include "cli/job_options.h"
 #include "cli/show_text.h"
 
 /* Longest text of an input that a page keeps [B]; of a longer file only the name is kept. */
 enum { TEXT_MAX_B = 512 * 1024 };
-
-/* Whether a file is among the first `count` files of a list. */
-static bool is_among(const ms_words *files, size_t count, const char *file) {
-    bool is_found = false;
-    for (size_t i = 0; i < count; i++) {
-        is_found = is_found || strcmp(files->items[i], file) == 0;
-    }
-    return is_found;
-}
 
 /* The path of an input file; a name that is no file in the current folder is that of an installed
  * workload. */
@@ -44,7 +36,7 @@ static size_t read_inputs(const ms_words *files, ms_arena *arena, ms_buffer *tex
         ms_buffer *text = &texts[count];
         const char *path = path_of(files->items[i], arena);
         const char *slash = strrchr(path, '/');
-        if (!is_among(files, i, files->items[i]) &&
+        if (ms_word_index(files->items[i], files->items, (int)i) < 0 &&
             ms_file_read(path, MS_FILE_TEXT, text, &silent) == MS_OK) {
             inputs[count++] = (ms_page_input){
                 .name = slash == NULL ? path : slash + 1,

@@ -11,7 +11,6 @@
 
 #include "base/config/find.h"
 #include "base/failure.h"
-#include "base/units.h"
 #include "base/usage.h"
 #include "cli/show_text.h"
 #include "estimate/nearest_mesh.h"
@@ -80,6 +79,16 @@ ms_status ms_cli_tokens(const ms_invocation *call, double *tokens_out) {
             text);
     }
     *tokens_out = tokens;
+    return MS_OK;
+}
+
+ms_status ms_cli_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,
+                          double *out) {
+    const char *given = ms_cli_value(call, name, NULL);
+    const char *reason = "";
+    if (given != NULL && ms_unit_parse(given, dimension, out, &reason) != MS_OK) {
+        return ms_diag_usage(call->diag, "--%s '%s': %s", name, given, reason);
+    }
     return MS_OK;
 }
 
@@ -160,11 +169,13 @@ bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settin
     return sets != NULL;
 }
 
-/* Read --fold, --no-fold and --no-fast-forward: which ranks and microbatches are simulated.
- * Commands have --no-fold, and may have the others.  Returns MS_OK; MS_E_USAGE (reported). */
-static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
+/* Read --fold, --no-fold and --no-fast-forward, which ranks and microbatches are simulated, and
+ * --solver, what computes how flows share links. Commands have --no-fold, and may have the others.
+ * Returns MS_OK; MS_E_USAGE (reported). */
+static ms_status read_run(const ms_invocation *call, ms_job_request *request) {
     static const char *const FOLDS[] = {"exact", "bounded", "off", NULL};
-    int fold = 0;
+    static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
+    int fold = 0, solver = 0;
     if (ms_cli_has(call, "no-fold") && is_given(call, "fold")) {
         return ms_diag_usage(call->diag, "options '--fold' and '--no-fold' exclude each other");
     }
@@ -172,15 +183,9 @@ static ms_status read_fold(const ms_invocation *call, ms_job_request *request) {
     request->run.no_fold = ms_cli_has(call, "no-fold") || fold == 2;
     request->run.is_bounded = fold == 1;
     request->run.no_fast_forward = is_given(call, "no-fast-forward");
-    return status;
-}
-
-/* Read --solver: what computes how flows share links.  Returns MS_OK; MS_E_USAGE (reported). */
-static ms_status read_solver(const ms_invocation *call, ms_job_request *request) {
-    static const char *const SOLVERS[] = {"simgrid", "maxmin", NULL};
-    int solver = 0;
-    ms_status status =
-        is_given(call, "solver") ? ms_cli_choice(call, "solver", SOLVERS, &solver) : MS_OK;
+    if (status == MS_OK && is_given(call, "solver")) {
+        status = ms_cli_choice(call, "solver", SOLVERS, &solver);
+    }
     request->run.solver = solver == 1 ? MS_SOLVER_MAXMIN : MS_SOLVER_SIMGRID;
     return status;
 }
@@ -224,16 +229,10 @@ static void propose_mesh(const ms_invocation *call, const ms_job_request *reques
     ms_buffer_release(&text);
 }
 
-ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out) {
-    ms_job_request request;
-    return ms_cli_load_requested(call, &request, job_out);
-}
-
 ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
                                 ms_job *job_out) {
     ms_status status = ms_cli_job_request(call, call->positionals[0], request_out);
-    status = status == MS_OK ? read_fold(call, request_out) : status;
-    status = status == MS_OK ? read_solver(call, request_out) : status;
+    status = status == MS_OK ? read_run(call, request_out) : status;
     ms_buffer first = {0}; /* first fault, which begins with the path of its key */
     call->diag->reason = &first;
     status = status == MS_OK ? ms_job_load(request_out, call->arena, call->diag, job_out) : status;
@@ -247,9 +246,7 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);
     }
-    return status == MS_OK
-               ? ms_cli_note_framework(call, &job_out->spec, ms_cli_data_folder(call->arena))
-               : status;
+    return status == MS_OK ? ms_cli_note_framework(call, &job_out->spec) : status;
 }
 
 /* An override of a platform without "platform.", with which it may begin as in a workload. */
@@ -272,20 +269,23 @@ ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **overrides
     return status;
 }
 
+ms_status ms_cli_load_changed_platform(const ms_invocation *call, const char *name,
+                                       ms_node *changes, ms_platform *platform_out) {
+    const char *const *folders = NULL;
+    ms_status status =
+        ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
+    if (status != MS_OK) {
+        return ms_diag_no_memory(call->diag);
+    }
+    return ms_platform_load(name, folders, changes, call->arena, call->diag, platform_out, NULL);
+}
+
 ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
                                ms_platform *platform_out) {
-    ms_node *overrides = NULL;
-    ms_status status = ms_cli_platform_changes(call, &overrides);
-    if (status != MS_OK) {
-        return status;
-    }
-    const char *const *folders = NULL;
-    status = ms_platform_folders(NULL, ms_cli_data_folder(call->arena), call->arena, &folders);
-    if (status != MS_OK) {
-        ms_diag_error(call->diag, "out of memory");
-        return status;
-    }
-    return ms_platform_load(name, folders, overrides, call->arena, call->diag, platform_out, NULL);
+    ms_node *changes = NULL;
+    ms_status status = ms_cli_platform_changes(call, &changes);
+    return status == MS_OK ? ms_cli_load_changed_platform(call, name, changes, platform_out)
+                           : status;
 }
 
 /* Ranks that fill all nodes a placement may use: those that it lists, else all but its spare

@@ -4,6 +4,7 @@
 #ifndef MS_CLI_JOB_OPTIONS_H
 #define MS_CLI_JOB_OPTIONS_H
 
+#include "base/units.h"
 #include "cli/cli.h"
 #include "cluster/placement/placement.h"
 #include "simulate/run/job.h"
@@ -53,6 +54,11 @@
  * when absent.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_tokens(const ms_invocation *call, double *tokens_out);
 
+/* Read an option with a unit.  *out: in SI units; keeps its default without the option.  MS_E_USAGE
+ * (reported). */
+ms_status ms_cli_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,
+                          double *out);
+
 /* Words of --fidelity by index; NULL behind the last. */
 const char *ms_cli_fidelity_word(int index);
 
@@ -70,11 +76,8 @@ bool ms_cli_extend_request(const ms_job_request *request, const ms_words *settin
 
 /* Load the workload that the first positional argument names, with --fold, --no-fold,
  * --no-fast-forward and --solver, and write notes for keys without effect and a missing framework.
- * Returns as ms_job_load. */
-ms_status ms_cli_load_job(const ms_invocation *call, ms_job *job_out);
-
-/* As ms_cli_load_job.  *request_out: the request, for commands that load the job again with other
- * settings. */
+ * *request_out: the request, for commands that load the job again with other settings.  Returns as
+ * ms_job_load. */
 ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
                                 ms_job *job_out);
 
@@ -101,6 +104,10 @@ ms_status ms_cli_platform_changes(const ms_invocation *call, ms_node **changes_o
 ms_status ms_cli_load_platform(const ms_invocation *call, const char *name,
                                ms_platform *platform_out);
 
+/* As ms_cli_load_platform, with given changes in place of --set.  changes: a mapping, or NULL. */
+ms_status ms_cli_load_changed_platform(const ms_invocation *call, const char *name,
+                                       ms_node *changes, ms_platform *platform_out);
+
 /* Row of --placement for the tables of the commands that have it. */
 #define MS_OPTION_PLACEMENT                                                                        \
     "placement", "MAPPING", .help = "where ranks sit, as in a workload: '{nodes: [0-3], spares: 1}'"
@@ -115,8 +122,7 @@ ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *pl
 /* Write a note for a job that names no framework: the keys that Megatron Core's profile would
  * assume and the workload's file does not set. A job with a framework gets no note, nor does one
  * with given costs, which no framework changes.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec,
-                                const char *data_folder);
+ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec);
 
 /* Add the object `page` to a tree: facts about the job that text and Markdown show and --json has
  * no keys for, such as its nodes and stages.  Returns the object; NULL when memory runs out. */

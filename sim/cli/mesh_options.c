@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/config/ranges.h"
+#include "base/text.h"
 #include "cli/job_options.h"
 
 /* Most GPUs that --devices may list, as many as a mesh may have ranks. */
@@ -20,16 +21,6 @@ typedef struct axis_sizes {
     int sizes[MS_MESH_AXES_MAX];         /* [count] */
     int count;
 } axis_sizes;
-
-/* Index of an axis in a list; -1: the list lacks it. */
-static int index_of(const axis_sizes *list, const char *name) {
-    for (int i = 0; i < list->count; i++) {
-        if (strcmp(list->names[i], name) == 0) {
-            return i;
-        }
-    }
-    return -1;
-}
 
 ms_status ms_cli_split_axes(const ms_invocation *call, const char *option, const char *text,
                             ms_words *words_out) {
@@ -74,7 +65,7 @@ static ms_status read_axis(const ms_invocation *call, const char *option, char *
         return ms_diag_usage(call->diag, "--%s: axis '%s' needs a size of at least 1, got '%s'",
                              option, item, value);
     }
-    if (index_of(list, item) >= 0) {
+    if (ms_word_index(item, list->names, list->count) >= 0) {
         return ms_diag_usage(call->diag, "--%s: axis '%s' stands twice", option, item);
     }
     list->names[list->count] = item;
@@ -102,12 +93,8 @@ static ms_status read_order(const ms_invocation *call, ms_words *order) {
         if (order->items[i][0] == '\0') {
             status =
                 ms_diag_usage(call->diag, "--order: expected the name of an axis, got '%s'", "");
-        }
-        for (size_t j = 0; j < i && status == MS_OK; j++) {
-            if (strcmp(order->items[i], order->items[j]) == 0) {
-                status =
-                    ms_diag_usage(call->diag, "--order: axis '%s' stands twice", order->items[i]);
-            }
+        } else if (ms_word_index(order->items[i], order->items, (int)i) >= 0) {
+            status = ms_diag_usage(call->diag, "--order: axis '%s' stands twice", order->items[i]);
         }
     }
     return status;
@@ -120,7 +107,7 @@ static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, con
                          axis_sizes *out) {
     bool is_default = !ms_cli_has(call, "order");
     for (size_t i = 0; i < order->count; i++) {
-        int at = index_of(shape, order->items[i]);
+        int at = ms_word_index(order->items[i], shape->names, shape->count);
         if (at < 0 && is_default) {
             continue;
         }
@@ -132,7 +119,7 @@ static ms_status arrange(const ms_invocation *call, const axis_sizes *shape, con
         out->sizes[out->count++] = shape->sizes[at];
     }
     for (int i = 0; i < shape->count; i++) {
-        if (index_of(out, shape->names[i]) < 0) {
+        if (ms_word_index(shape->names[i], out->names, out->count) < 0) {
             return ms_diag_usage(
                 call->diag, "--shape: axis '%s' does not stand in the order; name it in --order",
                 shape->names[i]);
@@ -281,24 +268,21 @@ static ms_status place(const ms_invocation *call, const ms_platform *platform, m
  * the order of the table. */
 ms_status ms_cli_read_mesh(const ms_invocation *call, const ms_platform *platform,
                            ms_mesh *mesh_out, ms_rank_placement *placement_out) {
-    ms_mesh mesh = {.ranks = 0};
+    *mesh_out = (ms_mesh){.ranks = 0};
     *placement_out = (ms_rank_placement){.ranks = 0};
-    ms_status status =
-        ms_cli_has(call, "auto") ? read_automatic(call, platform, &mesh) : read_given(call, &mesh);
+    ms_status status = ms_cli_has(call, "auto") ? read_automatic(call, platform, mesh_out)
+                                                : read_given(call, mesh_out);
     if (status == MS_OK && ms_cli_has(call, "allow-slow-tp") && !ms_cli_has(call, "auto")) {
         return ms_diag_usage(call->diag, "--allow-slow-tp goes with --auto only");
     }
     if (status == MS_OK && ms_cli_has(call, "placement")) {
-        status = place(call, platform, &mesh, placement_out);
+        status = place(call, platform, mesh_out, placement_out);
     }
     /* A placement replaces --devices, the first step, and so comes before the others. */
     for (size_t i = 0; i < sizeof STEPS / sizeof STEPS[0] && status == MS_OK; i++) {
         if (ms_cli_has(call, STEPS[i].option)) {
-            status = STEPS[i].apply(call, &mesh);
+            status = STEPS[i].apply(call, mesh_out);
         }
-    }
-    if (status == MS_OK) {
-        *mesh_out = mesh;
     }
     return status;
 }

@@ -113,26 +113,24 @@ static ms_status move_tensor(const ms_invocation *call, const ms_mesh *mesh,
 ms_status ms_cli_read_tensor(const ms_invocation *call, const ms_mesh *mesh,
                              ms_tensor_study *study_out) {
     static const char *const NEED_TENSOR[] = {"spec", "redistribute", "element-size"};
-    ms_tensor_study study = {.is_given = ms_cli_has(call, "tensor"),
-                             .is_moved = ms_cli_has(call, "redistribute")};
-    for (size_t i = 0; i < 3 && !study.is_given; i++) {
+    *study_out = (ms_tensor_study){.is_given = ms_cli_has(call, "tensor"),
+                                   .is_moved = ms_cli_has(call, "redistribute")};
+    for (size_t i = 0; i < 3 && !study_out->is_given; i++) {
         if (ms_cli_has(call, NEED_TENSOR[i])) {
             return ms_diag_usage(call->diag, "--%s needs --tensor, such as --tensor 1024,4096",
                                  NEED_TENSOR[i]);
         }
     }
-    ms_status status = study.is_given ? read_tensor(call, &study.tensor) : MS_OK;
+    ms_status status = study_out->is_given ? read_tensor(call, &study_out->tensor) : MS_OK;
     if (status == MS_OK && ms_cli_has(call, "spec")) {
-        status = read_spec(call, "spec", mesh, &study.spec);
+        status = read_spec(call, "spec", mesh, &study_out->spec);
     }
-    if (status == MS_OK && study.is_given) {
-        status = ms_spec_local_shape(mesh, &study.spec, &study.tensor, call->diag, study.local);
+    if (status == MS_OK && study_out->is_given) {
+        status = ms_spec_local_shape(mesh, &study_out->spec, &study_out->tensor, call->diag,
+                                     study_out->local);
     }
-    if (status == MS_OK && study.is_moved) {
-        status = move_tensor(call, mesh, &study);
-    }
-    if (status == MS_OK) {
-        *study_out = study;
+    if (status == MS_OK && study_out->is_moved) {
+        status = move_tensor(call, mesh, study_out);
     }
     return status;
 }

@@ -5,17 +5,6 @@
 
 #include "cli/cli.h"
 
-/* Whether a name is in a list of at most MS_MODE_OPTIONS_MAX names, which NULL ends if it is
- * shorter. */
-static bool is_in(const char *const names[MS_MODE_OPTIONS_MAX], const char *name) {
-    for (int i = 0; i < MS_MODE_OPTIONS_MAX && names[i] != NULL; i++) {
-        if (strcmp(names[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Whether a mode takes an option. An option without a list of modes belongs to all. */
 static bool takes_option(const ms_command *command, const ms_option *option, const ms_mode *mode) {
     return option->modes == 0 || (option->modes & (1U << (mode - command->modes))) != 0;
@@ -28,7 +17,7 @@ static bool is_chosen(const ms_invocation *call, const ms_mode *mode) {
     for (const ms_mode *other = call->command->modes; other->usage != NULL; other++) {
         for (int i = 0; i < MS_MODE_OPTIONS_MAX && other->chosen_by[i] != NULL; i++) {
             const char *name = other->chosen_by[i];
-            if (ms_cli_has(call, name) != is_in(mode->chosen_by, name)) {
+            if (ms_cli_has(call, name) != ms_cli_is_among(name, mode->chosen_by)) {
                 return false;
             }
         }
@@ -91,10 +80,10 @@ static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) 
 static const char *missing_chooser(const ms_command *command, const ms_option *option,
                                    const ms_mode *mode) {
     for (const ms_option *chooser = command->options; chooser->name != NULL; chooser++) {
-        bool is_common = !is_in(mode->chosen_by, chooser->name);
+        bool is_common = !ms_cli_is_among(chooser->name, mode->chosen_by);
         for (const ms_mode *other = command->modes; other->usage != NULL && is_common; other++) {
-            is_common =
-                !takes_option(command, option, other) || is_in(other->chosen_by, chooser->name);
+            is_common = !takes_option(command, option, other) ||
+                        ms_cli_is_among(chooser->name, other->chosen_by);
         }
         if (is_common) {
             return chooser->name;

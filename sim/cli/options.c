@@ -210,16 +210,10 @@ bool ms_cli_knows(const ms_invocation *call, const char *name) {
     return ms_cli_find_option(call->command, name, strlen(name)) != NULL;
 }
 
-/* Refuse --json and --markdown together. */
-static ms_status check_forms(const ms_invocation *call) {
-    static const char *const FORMS[] = {"json", "markdown", NULL};
-    bool has_both = ms_cli_knows(call, FORMS[0]) && ms_cli_knows(call, FORMS[1]);
-    return has_both ? ms_cli_check_stdout(call, FORMS) : MS_OK;
-}
-
 /* --help comes before all checks, so that it is answered on a faulty command line, too. */
 ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
                        bool *wants_help_out) {
+    static const char *const FORMS[] = {"json", "markdown", NULL}; /* not both */
     parser cursor = {.call = call, .words = words, .count = count};
     if (option_count(call->command) > MS_OPTION_COUNT_MAX) {
         ms_diag_error(call->diag, "the option table of '%s' is too long", call->command->name);
@@ -237,7 +231,9 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
     if (status == MS_OK && call->positional_count < call->command->positionals[0]) {
         status = ms_diag_usage(call->diag, "missing argument: %s", call->command->positional_help);
     }
-    status = status == MS_OK ? check_forms(call) : status;
+    if (status == MS_OK && ms_cli_knows(call, FORMS[0]) && ms_cli_knows(call, FORMS[1])) {
+        status = ms_cli_check_stdout(call, FORMS);
+    }
     return status == MS_OK ? ms_cli_check_endings(call) : status;
 }
 

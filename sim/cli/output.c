@@ -30,13 +30,6 @@ static ms_status check_failures(const ms_invocation *call) {
     return status;
 }
 
-/* Write a text to the standard output.  Returns MS_OK; MS_E_IO (reported). */
-static ms_status print_now(const ms_invocation *call, const char *text, size_t length) {
-    errno = 0;
-    fwrite(text, 1, length, stdout);
-    return ms_cli_finish_stdout(call);
-}
-
 /* Write a result to its target.  path: of a file; "-": the standard output; NULL: the standard
  * error. */
 static ms_status write_now(const ms_invocation *call, const char *path, const char *text,
@@ -45,8 +38,12 @@ static ms_status write_now(const ms_invocation *call, const char *path, const ch
         fputs(text, stderr);
         return MS_OK;
     }
-    return strcmp(path, "-") == 0 ? print_now(call, text, length)
-                                  : ms_picture_write(path, text, length, call->diag);
+    if (strcmp(path, "-") != 0) {
+        return ms_picture_write(path, text, length, call->diag);
+    }
+    errno = 0;
+    fwrite(text, 1, length, stdout);
+    return ms_cli_finish_stdout(call);
 }
 
 /* Append a copy of a result to the kept results.  path: as in ms_cli_result, borrowed.  Returns

@@ -61,34 +61,11 @@ static void write_markdown_head(const ms_grid *grid, ms_buffer *out) {
     ms_buffer_release_part(&rule, out);
 }
 
-/* Write each text of a list as a paragraph that begins with the title.  list: NULL: there is
- * none. */
-static void write_markdown_notes(const char *title, const ms_value *list, ms_buffer *out) {
-    for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
-         note = note->next) {
-        ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : ": ");
-        show_markdown_text(note->as.string, out);
-        ms_buffer_puts(out, "\n");
-    }
-}
-
-/* Write the tables of a tree in Markdown; tables without rows, and texts that are printed as they
- * are, are left out. */
-static void show_markdown(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
-    for (const ms_shown_table *table = tables; table->title != NULL; table++) {
-        if (table->rows == MS_SHOWN_OF_NOTES) {
-            write_markdown_notes(table->title, ms_grid_source(table, tree), out);
-        } else if (table->rows != MS_SHOWN_OF_TEXT) {
-            const ms_grid grid = ms_grid_make(table, tree);
-            if (grid.rows > 0) {
-                ms_buffer_puts(out, table->title[0] == '\0' ? "\n" : "\n### ");
-                ms_buffer_printf(out, "%s%s", table->title, table->title[0] == '\0' ? "" : "\n\n");
-                write_markdown_head(&grid, out);
-            }
-            for (size_t row = 0; row < grid.rows; row++) {
-                write_markdown_row(&grid, row, out);
-            }
-        }
+/* Write a grid as a Markdown table. */
+static void write_markdown(const ms_grid *grid, ms_buffer *out) {
+    write_markdown_head(grid, out);
+    for (size_t row = 0; row < grid->rows; row++) {
+        write_markdown_row(grid, row, out);
     }
 }
 
@@ -300,35 +277,52 @@ static void write_facts(const ms_grid *grid, ms_buffer *out) {
     }
 }
 
-/* Write each text of a list as a paragraph below the title.  list: NULL: there is none. */
-static void write_notes(const char *title, const ms_value *list, ms_buffer *out) {
+/* ---- text or Markdown ---- */
+
+/* Write each text of a list as a paragraph that begins with the title; in text below the title.
+ * list: NULL: there is none. */
+static void write_notes(const char *title, const ms_value *list, bool is_markdown, ms_buffer *out) {
     for (const ms_value *note = list == NULL ? NULL : list->first; note != NULL;
          note = note->next) {
-        ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : "\n");
-        ms_show_wrapped_at(0, 4, note->as.string, out);
+        const char *between = is_markdown ? ": " : "\n";
+        ms_buffer_printf(out, "\n%s%s", title, title[0] == '\0' ? "" : between);
+        if (is_markdown) {
+            show_markdown_text(note->as.string, out);
+            ms_buffer_puts(out, "\n");
+        } else {
+            ms_show_wrapped_at(0, 4, note->as.string, out);
+        }
     }
 }
 
-/* Write a text as it is, unless `text` is NULL or no text. */
-static void write_lines(const ms_value *text, ms_buffer *out) {
-    if (text != NULL && text->type == MS_VALUE_STRING) {
-        ms_buffer_puts(out, text->as.string);
+/* Write a table whose rows are a grid, below its title; nothing without rows. */
+static void write_grid(const ms_shown_table *table, const ms_value *tree, bool is_markdown,
+                       ms_buffer *out) {
+    const ms_grid grid = ms_grid_make(table, tree);
+    bool is_facts = table->rows == MS_SHOWN_OF_FACTS;
+    if (grid.rows > 0) {
+        bool has_title = table->title[0] != '\0';
+        ms_buffer_printf(out, "\n%s%s%s", has_title && is_markdown ? "### " : "", table->title,
+                         !has_title    ? ""
+                         : is_markdown ? "\n\n"
+                                       : "\n");
+        (is_markdown ? write_markdown : is_facts ? write_facts : write_blocks)(&grid, out);
     }
 }
 
-/* Write the tables of a tree as text; tables without rows are left out. */
-static void show_text(const ms_shown_table *tables, const ms_value *tree, ms_buffer *out) {
+/* Write the tables of a tree. Tables without rows are left out, and in Markdown texts that are
+ * printed as they are. */
+static void write_tables(const ms_shown_table *tables, const ms_value *tree, bool is_markdown,
+                         ms_buffer *out) {
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
-            write_notes(table->title, ms_grid_source(table, tree), out);
-        } else if (table->rows == MS_SHOWN_OF_TEXT) {
-            write_lines(ms_grid_source(table, tree), out);
-        } else {
-            const ms_grid grid = ms_grid_make(table, tree);
-            if (grid.rows > 0) {
-                ms_buffer_printf(out, "\n%s%s", table->title, table->title[0] == '\0' ? "" : "\n");
-                (table->rows == MS_SHOWN_OF_FACTS ? write_facts : write_blocks)(&grid, out);
-            }
+            write_notes(table->title, ms_grid_source(table, tree), is_markdown, out);
+        } else if (table->rows != MS_SHOWN_OF_TEXT) {
+            write_grid(table, tree, is_markdown, out);
+        } else if (!is_markdown) {
+            const ms_value *text = ms_grid_source(table, tree);
+            bool is_text = text != NULL && text->type == MS_VALUE_STRING;
+            ms_buffer_puts(out, is_text ? text->as.string : "");
         }
     }
 }
@@ -358,11 +352,10 @@ ms_status ms_cli_print_tables(const ms_invocation *call, const char *heading,
         ms_buffer_puts(&page, "## meshsim ");
         show_markdown_text(heading, &page);
         ms_buffer_puts(&page, "\n");
-        show_markdown(tables, tree, &page);
     } else {
         ms_buffer_printf(&page, "%s\n", heading);
-        show_text(tables, tree, &page);
     }
+    write_tables(tables, tree, is_markdown, &page);
     page.failed = page.failed || tree->arena->has_failed;
     return ms_cli_print_page(call, &page);
 }

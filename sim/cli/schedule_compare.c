@@ -20,20 +20,6 @@ static const char *const TABLE_FILES[] = {"csv-table", NULL};
 
 /* ---- what is printed ---- */
 
-/* A table of schedules on paper, and the facts that are printed above it. */
-typedef struct shown_paper {
-    ms_table table;          /*< of ms_paper_row, sorted */
-    int ranks, microbatches; /*< P and M of all schedules */
-    double cap;              /*< microbatches in flight per rank at most; 0: no cap */
-} shown_paper;
-
-/* A table of simulated schedules, and the facts that are printed above it. */
-typedef struct shown_simulated {
-    ms_table table;    /*< of ms_simulated_row, sorted */
-    const ms_job *job; /*< the workload with its own schedule */
-    double cap_B;      /*< memory per GPU at most [B]; 0: no cap */
-} shown_simulated;
-
 /* Find the column of --sort.  fallback: name of the default column.  kind: words for the message
  * about the known columns, such as " with --workload".  Returns MS_OK; MS_E_USAGE (reported, with
  * the known columns). */
@@ -65,21 +51,23 @@ static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
 }
 
 /* Make the tree that --json prints for a table on paper. */
-static ms_value *paper_tree(const ms_invocation *call, const shown_paper *shown) {
+static ms_value *paper_tree(const ms_invocation *call, const ms_paper_study *study,
+                            const ms_table *table) {
     ms_value *root = ms_value_new_object(call->arena);
-    ms_value_add_int(root, "p", shown->ranks);
-    ms_value_add_int(root, "m", shown->microbatches);
-    if (shown->cap > 0) {
-        ms_value_add_double(root, "memory_cap", shown->cap);
+    ms_value_add_int(root, "p", study->sizes.pipeline_ranks);
+    ms_value_add_int(root, "m", study->sizes.microbatches);
+    if (study->cap > 0) {
+        ms_value_add_double(root, "memory_cap", study->cap);
     }
-    ms_value_add_string(root, "sorted_by", ms_table_word(shown->table.sorted_by));
-    ms_table_add_rows(&shown->table, root);
+    ms_value_add_string(root, "sorted_by", ms_table_word(table->sorted_by));
+    ms_table_add_rows(table, root);
     return root;
 }
 
 /* Make the tree that --json prints for a table of simulated schedules. */
-static ms_value *simulated_tree(const ms_invocation *call, const shown_simulated *shown) {
-    const ms_job *job = shown->job;
+static ms_value *simulated_tree(const ms_invocation *call, const ms_simulated_study *study,
+                                const ms_table *table) {
+    const ms_job *job = study->base;
     const ms_gpu_type *gpu = &job->platform->gpu;
     ms_value *root = ms_value_new_object(call->arena);
     ms_value_add_string(root, "workload", job->name);
@@ -88,19 +76,20 @@ static ms_value *simulated_tree(const ms_invocation *call, const shown_simulated
     ms_value_add_int(root, "p", job->layout.pp);
     ms_value_add_int(root, "m", job->microbatches);
     ms_value_add_double(root, "capacity_B", gpu->hbm_B - gpu->reserve_B);
-    if (shown->cap_B > 0) {
-        ms_value_add_double(root, "memory_cap_B", shown->cap_B);
+    if (study->cap_B > 0) {
+        ms_value_add_double(root, "memory_cap_B", study->cap_B);
     }
-    ms_value_add_string(root, "sorted_by", ms_table_word(shown->table.sorted_by));
-    ms_table_add_rows(&shown->table, root);
+    ms_value_add_string(root, "sorted_by", ms_table_word(table->sorted_by));
+    ms_table_add_rows(table, root);
     return root;
 }
 
 /* Print a table of simulated schedules; text and Markdown also show the workload's mesh. */
-static ms_status show_simulated(const ms_invocation *call, const shown_simulated *shown) {
-    ms_value *root = simulated_tree(call, shown);
+static ms_status show_simulated(const ms_invocation *call, const ms_simulated_study *study,
+                                const ms_table *table) {
+    ms_value *root = simulated_tree(call, study, table);
     if (!ms_cli_has(call, "json")) {
-        ms_summary_add_meshes(shown->job, ms_value_add(root, "page", MS_VALUE_OBJECT));
+        ms_summary_add_meshes(study->base, ms_value_add(root, "page", MS_VALUE_OBJECT));
     }
     return print(call, MS_SIMULATED_SCHEDULE_TABLES, root);
 }
@@ -159,22 +148,19 @@ static ms_status read_sizes(const ms_invocation *call, ms_paper_study *study) {
 }
 
 /* Read all options of a table on paper: schedules, sizes, cap, sort column and times.  study,
- * costs, shown: filled in; study->costs borrows `costs`. */
+ * costs, table: filled in; study->costs borrows `costs`. */
 static ms_status read_paper(const ms_invocation *call, ms_paper_study *study,
-                            ms_schedule_costs *costs, shown_paper *shown) {
+                            ms_schedule_costs *costs, ms_table *table) {
     ms_status status = ms_cli_check_targets(call, TABLE_FILES);
     status = status == MS_OK ? read_choices(call, &study->choices, &study->count) : status;
     status = status == MS_OK ? read_sizes(call, study) : status;
     status = status == MS_OK ? ms_cli_schedule_cap(call, &study->cap) : status;
     status = status == MS_OK
-                 ? sort_column(call, MS_PAPER_COLUMNS, "rank_makespan", "", &shown->table.sorted_by)
+                 ? sort_column(call, MS_PAPER_COLUMNS, "rank_makespan", "", &table->sorted_by)
                  : status;
     status =
         status == MS_OK ? ms_cli_schedule_costs(call, study->sizes.pipeline_ranks, costs) : status;
     study->costs = costs;
-    shown->ranks = study->sizes.pipeline_ranks;
-    shown->microbatches = study->sizes.microbatches;
-    shown->cap = study->cap;
     return status;
 }
 
@@ -206,12 +192,11 @@ static ms_status draw_paper(const ms_invocation *call, const ms_paper_row *rows,
 ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     ms_paper_study study = {.count = 0};
     ms_schedule_costs costs = {0};
-    shown_paper shown = {
-        .table = {.columns = MS_PAPER_COLUMNS, .reason_offset = offsetof(ms_paper_row, reason)}};
-    ms_status status = read_paper(call, &study, &costs, &shown);
+    ms_table table = {.columns = MS_PAPER_COLUMNS, .reason_offset = offsetof(ms_paper_row, reason)};
+    ms_status status = read_paper(call, &study, &costs, &table);
     ms_paper_row *rows = MS_NEW(call->arena, ms_paper_row, study.count);
-    if (status == MS_OK && (rows == NULL || ms_table_fill(&shown.table, rows, sizeof *rows,
-                                                          study.count, call->arena) != MS_OK)) {
+    if (status == MS_OK && (rows == NULL || ms_table_fill(&table, rows, sizeof *rows, study.count,
+                                                          call->arena) != MS_OK)) {
         status = ms_diag_no_memory(call->diag);
     }
     status =
@@ -220,9 +205,9 @@ ms_status ms_cli_schedule_compare(const ms_invocation *call) {
     if (status != MS_OK) {
         return status;
     }
-    ms_table_sort(&shown.table);
-    status = print(call, MS_SCHEDULES_TABLES, paper_tree(call, &shown));
-    return status == MS_OK && ms_table_kept(&shown.table) == 0 ? MS_E_NO : status;
+    ms_table_sort(&table);
+    status = print(call, MS_SCHEDULES_TABLES, paper_tree(call, &study, &table));
+    return status == MS_OK && ms_table_kept(&table) == 0 ? MS_E_NO : status;
 }
 
 /* ---- in a workload ---- */
@@ -251,11 +236,11 @@ static ms_status read_cap(const ms_invocation *call, double *cap_B_out) {
 /* Read all options of a table in a workload: sizes, sort column, cap, --jobs, schedules and traces,
  * and the request for the workload. */
 static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *study,
-                                ms_job_request *request, shown_simulated *shown) {
+                                ms_job_request *request, ms_table *table) {
     ms_status status = ms_cli_check_targets(call, TABLE_FILES);
     status = status == MS_OK ? ms_cli_schedule_sizes(call, &study->sizes) : status;
     status = status == MS_OK ? sort_column(call, MS_SIMULATED_COLUMNS, "step_time_s",
-                                           " with --workload", &shown->table.sorted_by)
+                                           " with --workload", &table->sorted_by)
                              : status;
     status = status == MS_OK ? read_cap(call, &study->cap_B) : status;
     status = status == MS_OK ? ms_cli_jobs(call, &study->jobs) : status;
@@ -268,7 +253,6 @@ static ms_status read_simulated(const ms_invocation *call, ms_simulated_study *s
     }
     study->trace_folder = ms_cli_value(call, "traces", NULL);
     study->program_version = MESHSIM_VERSION;
-    shown->cap_B = study->cap_B;
     return status == MS_OK ? ms_cli_job_request(call, ms_cli_value(call, "workload", NULL), request)
                            : status;
 }
@@ -297,19 +281,18 @@ static ms_status draw_traces(const ms_invocation *call, const ms_table *table) {
 
 /* Simulate the schedules of a study, sort the table, draw it and print it.  Returns as
  * ms_schedules_verdict, or the status of a step that failed. */
-static ms_status simulate(const ms_invocation *call, ms_simulated_study *study,
-                          shown_simulated *shown) {
+static ms_status simulate(const ms_invocation *call, ms_simulated_study *study, ms_table *table) {
     ms_simulated_row *rows = MS_NEW(call->arena, ms_simulated_row, study->count);
     if (rows == NULL ||
-        ms_table_fill(&shown->table, rows, sizeof *rows, study->count, call->arena) != MS_OK) {
+        ms_table_fill(table, rows, sizeof *rows, study->count, call->arena) != MS_OK) {
         return ms_diag_no_memory(call->diag);
     }
     ms_status status = ms_schedules_simulate(study, call->arena, call->diag, rows);
     if (status == MS_OK) {
-        ms_table_sort(&shown->table);
-        status = draw_traces(call, &shown->table);
+        ms_table_sort(table);
+        status = draw_traces(call, table);
     }
-    status = status == MS_OK ? show_simulated(call, shown) : status;
+    status = status == MS_OK ? show_simulated(call, study, table) : status;
     return status == MS_OK ? ms_schedules_verdict(rows, study->count) : status;
 }
 
@@ -317,14 +300,13 @@ ms_status ms_cli_schedule_compare_on_platform(const ms_invocation *call) {
     ms_simulated_study study = {.count = 0};
     ms_job_request request;
     ms_job base = {0};
-    shown_simulated shown = {.table = {.columns = MS_SIMULATED_COLUMNS,
-                                       .reason_offset = offsetof(ms_simulated_row, reason)},
-                             .job = &base};
-    ms_status status = read_simulated(call, &study, &request, &shown);
+    ms_table table = {.columns = MS_SIMULATED_COLUMNS,
+                      .reason_offset = offsetof(ms_simulated_row, reason)};
+    ms_status status = read_simulated(call, &study, &request, &table);
     status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, &base) : status;
     double start_s = ms_wall_s();
     study.base = &base;
     study.progress = ms_cli_show_progress;
     study.context = &start_s;
-    return status == MS_OK ? simulate(call, &study, &shown) : status;
+    return status == MS_OK ? simulate(call, &study, &table) : status;
 }

@@ -37,20 +37,17 @@ static ms_status check_sizes(const ms_invocation *call, const ms_schedule_spec *
 ms_status ms_cli_schedule_load(const ms_invocation *call, ms_cli_schedule *schedule_out) {
     ms_schedule_spec sizes;
     ms_schedule_choice choice;
-    ms_cli_schedule schedule = {.workload = NULL};
+    *schedule_out = (ms_cli_schedule){.workload = NULL};
     ms_status status = ms_cli_schedule_sizes(call, &sizes);
     status = status == MS_OK ? ms_cli_schedule_choice(call, call->positionals[0], &choice) : status;
     if (status != MS_OK) {
         return status;
     }
-    status = ms_schedule_open(&choice, &sizes, call->arena, call->diag, &schedule.opened);
+    status = ms_schedule_open(&choice, &sizes, call->arena, call->diag, &schedule_out->opened);
     if (status == MS_OK && choice.file != NULL) {
-        status = check_sizes(call, &sizes, &schedule.opened.program.spec);
+        status = check_sizes(call, &sizes, &schedule_out->opened.program.spec);
     } else if (status == MS_E_INPUT && choice.file == NULL) {
         status = MS_E_USAGE; /* all sizes came from options */
-    }
-    if (status == MS_OK) {
-        *schedule_out = schedule;
     }
     return status;
 }

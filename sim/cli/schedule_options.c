@@ -139,21 +139,6 @@ static ms_status read_pair_scale(const ms_invocation *call, double *scale_out) {
     return status;
 }
 
-/* Read --overlap, --sends and --fbscale: how overlapped pairs run, and whether a sending rank
- * waits. */
-static ms_status read_execution(const ms_invocation *call, ms_schedule_costs *costs) {
-    int overlap = 0;
-    int sends = 0;
-    ms_status status =
-        ms_cli_choice(call, "overlap", ms_job_spec_words("schedule.overlap"), &overlap);
-    status = status == MS_OK
-                 ? ms_cli_choice(call, "sends", ms_job_spec_words("schedule.sends"), &sends)
-                 : status;
-    costs->is_serial = overlap == 1; /* "serial", the second word */
-    costs->is_blocking = sends == 1; /* "blocking", the second word */
-    return status == MS_OK ? read_pair_scale(call, &costs->pair_scale) : status;
-}
-
 ms_status ms_cli_schedule_cap(const ms_invocation *call, double *cap_out) {
     double cap = 0;
     const char *reason = NULL;
@@ -200,11 +185,16 @@ static ms_status read_lists(const ms_invocation *call, int stages, ms_schedule_c
 
 ms_status ms_cli_schedule_costs(const ms_invocation *call, int stages,
                                 ms_schedule_costs *costs_out) {
-    ms_schedule_costs costs = {0};
-    ms_status status = read_lists(call, stages, &costs);
-    status = status == MS_OK ? read_execution(call, &costs) : status;
+    int overlap = 0, sends = 0;
+    *costs_out = (ms_schedule_costs){0};
+    ms_status status = read_lists(call, stages, costs_out);
     if (status == MS_OK) {
-        *costs_out = costs;
+        status = ms_cli_choice(call, "overlap", ms_job_spec_words("schedule.overlap"), &overlap);
     }
-    return status;
+    if (status == MS_OK) {
+        status = ms_cli_choice(call, "sends", ms_job_spec_words("schedule.sends"), &sends);
+    }
+    costs_out->is_serial = overlap == 1; /* "serial", the second word */
+    costs_out->is_blocking = sends == 1; /* "blocking", the second word */
+    return status == MS_OK ? read_pair_scale(call, &costs_out->pair_scale) : status;
 }

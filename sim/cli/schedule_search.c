@@ -63,21 +63,19 @@ static ms_status read_spec(const ms_invocation *call, ms_job *job, ms_search_spe
 ms_status ms_cli_schedule_search(const ms_invocation *call, ms_cli_schedule *schedule_out,
                                  ms_schedule_costs *costs_out) {
     ms_search_spec spec;
-    ms_schedule_costs costs = {0};
     ms_job job = {0};
     ms_search_result *found = MS_NEW(call->arena, ms_search_result, 1);
     if (found == NULL) {
         return ms_diag_no_memory(call->diag);
     }
-    ms_status status = read_spec(call, &job, &spec, &costs);
+    ms_status status = read_spec(call, &job, &spec, costs_out);
     if (status == MS_OK) {
-        status = ms_schedule_search(&spec, &costs, call->arena, call->diag, found);
+        status = ms_schedule_search(&spec, costs_out, call->arena, call->diag, found);
         status = status == MS_E_INPUT ? MS_E_USAGE : status; /* all of it came from options */
     }
     if (status == MS_OK) {
         *schedule_out = (ms_cli_schedule){
             .opened.program = found->program, .search = found, .workload = job.name};
-        *costs_out = costs;
     }
     return status;
 }

@@ -109,11 +109,6 @@ static void add_spec(const ms_mesh_view *view, const ms_spec *spec, const int64_
     ms_value_add_double(object, "local_B", ms_tensor_bytes(tensor, local));
 }
 
-/* The collective of a redistribution step; "local" without communication. */
-static const char *step_name(const ms_reshard_step *step) {
-    return step->kind == MS_COLL_NONE ? "local" : ms_coll_kind_name(step->kind);
-}
-
 /* Add a row for a step of the redistribution: its collective, placements, bytes, and with a
  * platform its time, alone and beside all groups of its axis. */
 static void add_step(const ms_mesh_view *view, int index, ms_value *list) {
@@ -121,7 +116,8 @@ static void add_step(const ms_mesh_view *view, int index, ms_value *list) {
     const ms_reshard_time *time = &view->times[index];
     char text[TEXT_SIZE];
     ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
-    ms_value_add_string(row, "kind", step_name(step));
+    ms_value_add_string(row, "kind",
+                        step->kind == MS_COLL_NONE ? "local" : ms_coll_kind_name(step->kind));
     ms_value_add_string(row, "axis", view->mesh.names[step->axis]);
     ms_value_add_string(row, "from", ms_tensor_placement_text(step->from, text, sizeof text));
     ms_value_add_string(row, "to", ms_tensor_placement_text(step->to, text, sizeof text));
@@ -133,15 +129,6 @@ static void add_step(const ms_mesh_view *view, int index, ms_value *list) {
     ms_summary_add_tier(view->platform, time->tier, "tier", row);
     ms_value_add_double(row, "time_s", time->together_s);
     ms_value_add_double(row, "time_alone_s", time->alone_s);
-}
-
-/* Time of all steps of the redistribution, with all groups of an axis at once [s]. */
-static double total_time_s(const ms_mesh_view *view) {
-    double time_s = 0;
-    for (int i = 0; i < view->tensor.plan.count; i++) {
-        time_s += view->times[i].together_s;
-    }
-    return time_s;
 }
 
 /* Add the tensor and its spec, and with --redistribute the steps to the target spec. */
@@ -163,12 +150,14 @@ static void add_tensor(const ms_mesh_view *view, ms_value *root) {
     ms_value *move = ms_value_add(root, "redistribute", MS_VALUE_OBJECT);
     add_spec(view, &study->target, study->target_local, move);
     ms_value *steps = ms_value_add(move, "steps", MS_VALUE_ARRAY);
+    double total_s = 0; /* of all steps, with all groups of an axis at once */
     for (int i = 0; i < study->plan.count; i++) {
         add_step(view, i, steps);
+        total_s += view->times[i].together_s;
     }
     ms_value_add_double(move, "bytes_per_rank", study->plan.sent_B);
     if (view->platform != NULL) {
-        ms_value_add_double(move, "time_s", total_time_s(view));
+        ms_value_add_double(move, "time_s", total_s);
     }
 }
 

@@ -199,9 +199,7 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
         ms_value_add_double(expected, "estimate_s", row->estimate_s);
         ms_value_add_double(expected, "bound_s", row->bound_s);
     }
-    if (ms_space_untried(shown->space) != NULL) {
-        ms_value_add_string(root, "untried_schedules", ms_space_untried(shown->space));
-    }
+    ms_value_add_string(root, "untried_schedules", ms_space_untried(shown->space)); /* or NULL */
     add_reason_list("illegal", result->illegal, result->illegal_count, root);
     add_reason_list("failed", result->failed, result->failed_count, root);
     return root;

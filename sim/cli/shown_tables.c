@@ -3,6 +3,29 @@
  * that --json does not print. */
 #include "cli/shown_tables.h"
 
+/* Columns of what a whole training takes.  at: path to their object, such as "estimate/", or "".
+ * of: beginning of the headings. */
+#define TRAINING(at, of)                                                                           \
+    {at "training_days", of "days", MS_SHOWN_NUMBER},                                              \
+        {at "training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},                                   \
+        {at "training_cost", of "USD", MS_SHOWN_NUMBER}, {                                         \
+        at "training_energy_MWh", of "MWh", MS_SHOWN_NUMBER                                        \
+    }
+
+/* Facts about the GPU that needs most memory. */
+#define MEMORY_PEAK                                                                                \
+    {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},                                           \
+        {"memory/peak_rank", "on rank", MS_SHOWN_COUNT},                                           \
+        {"memory/capacity_B", "capacity", MS_SHOWN_BYTES}, {                                       \
+        "memory/fits", "fits", MS_SHOWN_TEXT                                                       \
+    }
+
+/* The part of a tensor that each rank holds.  at: path to its object. */
+#define HELD(at)                                                                                   \
+    {at "spec", "spec", MS_SHOWN_TEXT}, {at "local_shape", "each rank holds", MS_SHOWN_TEXT}, {    \
+        at "local_B", "that is", MS_SHOWN_BYTES                                                    \
+    }
+
 /* ---- run ---- */
 
 /* Facts about a job, which run and check print first. */
@@ -39,14 +62,8 @@ static const ms_shown_column RUN_FACTS[] = {
     {"cost", "USD a step", MS_SHOWN_NUMBER},
     {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
     {"energy_J", "energy a step", MS_SHOWN_ENERGY},
-    {"training_days", "training, days", MS_SHOWN_NUMBER},
-    {"training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},
-    {"training_cost", "training, USD", MS_SHOWN_NUMBER},
-    {"training_energy_MWh", "training, MWh", MS_SHOWN_NUMBER},
-    {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
-    {"memory/peak_rank", "on rank", MS_SHOWN_COUNT},
-    {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
-    {"memory/fits", "fits", MS_SHOWN_TEXT},
+    TRAINING("", "training, "),
+    MEMORY_PEAK,
     {0}};
 static const ms_shown_column TIME_COLUMNS[] = {{"@", "what", MS_SHOWN_TEXT},
                                                {"", "time", MS_SHOWN_TIME_OF_STEP},
@@ -142,14 +159,8 @@ static const ms_shown_column CHECK_FACTS[] = {
     {"ideal_bubble_fraction", "bubble without communication", MS_SHOWN_SHARE},
     {"estimate/cost", "USD a step", MS_SHOWN_NUMBER},
     {"estimate/energy_J", "energy a step", MS_SHOWN_ENERGY},
-    {"estimate/training_days", "training, days", MS_SHOWN_NUMBER},
-    {"estimate/training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},
-    {"estimate/training_cost", "training, USD", MS_SHOWN_NUMBER},
-    {"estimate/training_energy_MWh", "training, MWh", MS_SHOWN_NUMBER},
-    {"memory/peak_B", "peak of memory", MS_SHOWN_BYTES},
-    {"memory/peak_rank", "on rank", MS_SHOWN_COUNT},
-    {"memory/capacity_B", "capacity", MS_SHOWN_BYTES},
-    {"memory/fits", "fits", MS_SHOWN_TEXT},
+    TRAINING("estimate/", "training, "),
+    MEMORY_PEAK,
     {0}};
 static const ms_shown_column CHECK_STAGE_COLUMNS[] = {
     {"pp_rank", "pipeline rank", MS_SHOWN_COUNT},
@@ -224,10 +235,7 @@ static const ms_shown_column FOUND_COLUMNS[] = {
     {"cost", "USD a step", MS_SHOWN_NUMBER},
     {"cost_per_million_tokens", "USD per million tokens", MS_SHOWN_NUMBER},
     {"energy_J", "energy a step", MS_SHOWN_ENERGY},
-    {"training_days", "days", MS_SHOWN_NUMBER},
-    {"training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},
-    {"training_cost", "USD", MS_SHOWN_NUMBER},
-    {"training_energy_MWh", "MWh", MS_SHOWN_NUMBER},
+    TRAINING("", ""),
     {0}};
 static const ms_shown_column EXPLAINED_COLUMNS[] = {{"what", "what", MS_SHOWN_TEXT},
                                                     {"own_s", "its time", MS_SHOWN_TIME},
@@ -266,22 +274,18 @@ const ms_shown_table MS_SEARCH_TABLES[] = {
 
 /* ---- sweep ---- */
 
-static const ms_shown_column SWEEP_COLUMNS[] = {
-    {"@", "#", MS_SHOWN_COUNT},
-    {"varied/@", "", MS_SHOWN_TEXT},
-    {"step_time_s", "step", MS_SHOWN_TIME},
-    {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
-    {"mfu", "MFU", MS_SHOWN_SHARE},
-    {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
-    {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
-    {"peak_B", "peak", MS_SHOWN_BYTES},
-    {"fits", "fits", MS_SHOWN_TEXT},
-    {"cost", "USD a step", MS_SHOWN_NUMBER},
-    {"training_days", "days", MS_SHOWN_NUMBER},
-    {"training_gpu_hours", "GPU-hours", MS_SHOWN_NUMBER},
-    {"training_cost", "USD", MS_SHOWN_NUMBER},
-    {"training_energy_MWh", "MWh", MS_SHOWN_NUMBER},
-    {0}};
+static const ms_shown_column SWEEP_COLUMNS[] = {{"@", "#", MS_SHOWN_COUNT},
+                                                {"varied/@", "", MS_SHOWN_TEXT},
+                                                {"step_time_s", "step", MS_SHOWN_TIME},
+                                                {"tokens_per_s", "tokens/s", MS_SHOWN_NUMBER},
+                                                {"mfu", "MFU", MS_SHOWN_SHARE},
+                                                {"bubble_fraction", "bubble", MS_SHOWN_SHARE},
+                                                {"exposed_fraction", "exposed", MS_SHOWN_SHARE},
+                                                {"peak_B", "peak", MS_SHOWN_BYTES},
+                                                {"fits", "fits", MS_SHOWN_TEXT},
+                                                {"cost", "USD a step", MS_SHOWN_NUMBER},
+                                                TRAINING("", ""),
+                                                {0}};
 static const ms_shown_column REFUSED_COLUMNS[] = {{"@", "#", MS_SHOWN_COUNT},
                                                   {"varied/@", "", MS_SHOWN_TEXT},
                                                   {"reason", "left out, as", MS_SHOWN_BELOW},
@@ -407,17 +411,12 @@ static const ms_shown_column GROUP_MEMBER_COLUMNS[] = {{"axis", "axis", MS_SHOWN
                                                        {"group", "group", MS_SHOWN_COUNT},
                                                        {"gpus", "GPUs", MS_SHOWN_BELOW},
                                                        {0}};
-static const ms_shown_column TENSOR_FACTS[] = {
-    {"tensor/shape", "shape", MS_SHOWN_TEXT},
-    {"tensor/element_B", "an element", MS_SHOWN_BYTES},
-    {"tensor/spec", "spec", MS_SHOWN_TEXT},
-    {"tensor/local_shape", "each rank holds", MS_SHOWN_TEXT},
-    {"tensor/local_B", "that is", MS_SHOWN_BYTES},
-    {0}};
+static const ms_shown_column TENSOR_FACTS[] = {{"tensor/shape", "shape", MS_SHOWN_TEXT},
+                                               {"tensor/element_B", "an element", MS_SHOWN_BYTES},
+                                               HELD("tensor/"),
+                                               {0}};
 static const ms_shown_column MOVE_FACTS[] = {
-    {"redistribute/spec", "spec", MS_SHOWN_TEXT},
-    {"redistribute/local_shape", "each rank holds", MS_SHOWN_TEXT},
-    {"redistribute/local_B", "that is", MS_SHOWN_BYTES},
+    HELD("redistribute/"),
     {"redistribute/bytes_per_rank", "a rank sends", MS_SHOWN_BYTES},
     {"redistribute/time_s", "time", MS_SHOWN_TIME},
     {0}};
