@@ -35,9 +35,9 @@ typedef struct resolved_keys {
 
 /* Report a damaged line of a trace's resolved inputs. line: from 1. Returns MS_E_INPUT. */
 static ms_status report_line(const ms_trace *trace, size_t line, const char *fault, ms_diag *diag) {
-    ms_diag_error(diag, "cannot read '%s': the trace is damaged at /input/resolved, line %zu: %s",
-                  trace->path, line, fault);
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "cannot read '%s': the trace is damaged at /input/resolved, line %zu: %s",
+                         trace->path, line, fault);
 }
 
 /* Whether a text is valid UTF-8. */
@@ -186,11 +186,7 @@ static bool is_same_text(const char *a, const char *b) {
 /* Whether a key is only for people who read the file: no other value follows from it. */
 static bool is_for_readers(const char *key) {
     static const char *const KEYS[] = {"name", "description", "model.name"};
-    bool is_found = false;
-    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
-        is_found = is_found || strcmp(key, KEYS[i]) == 0;
-    }
-    return is_found;
+    return ms_word_index(key, KEYS, sizeof KEYS / sizeof KEYS[0]) >= 0;
 }
 
 /* The name of a pair's key. */

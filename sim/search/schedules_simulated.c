@@ -78,9 +78,8 @@ static ms_status name_trace(const simulation *s, size_t index) {
     }
     for (size_t other = 0; other < index; other++) {
         if (strcmp(s->rows[other].trace, row->trace) == 0) {
-            ms_diag_error(s->diag, "'%s' and '%s' would both write '%s'", s->rows[other].name,
-                          row->name, row->trace);
-            return MS_E_USAGE;
+            return ms_diag_usage(s->diag, "'%s' and '%s' would both write '%s'",
+                                 s->rows[other].name, row->name, row->trace);
         }
     }
     return ms_target_check(row->trace, MS_TARGET_FILE, s->diag);

@@ -208,12 +208,8 @@ static ms_status end_job(void *context, size_t slot, const ms_worker_outcome *ou
  * this is the last call, and they are written. */
 static ms_status write_held_rows(void *context, double *wait_s_out) {
     ms_search_state *r = context;
-    double wait_s = ms_store_flush_delay_s(r->study->store);
-    if (wait_s_out != NULL) {
-        *wait_s_out = wait_s;
-        if (wait_s > 0) {
-            return MS_OK;
-        }
+    if (!ms_store_is_due(r->study->store, wait_s_out)) {
+        return MS_OK;
     }
     r->settled = r->simulated.count; /* progress counts a result once it is on the disk */
     return ms_store_flush(r->study->store);
@@ -373,12 +369,12 @@ static ms_status make_findings(ms_search_state *r) {
     ms_search_findings *out = r->out;
     ms_status status = make_rows(r);
     status = status == MS_OK ? make_expected(r) : status;
-    if (status == MS_OK) {
-        status = ms_reasons_list(&r->illegal, space, r->arena, &out->illegal, &out->illegal_count);
-    }
-    if (status == MS_OK) {
-        status = ms_reasons_list(&r->failed, space, r->arena, &out->failed, &out->failed_count);
-    }
+    status = status == MS_OK
+                 ? ms_reasons_list(&r->illegal, space, r->arena, &out->illegal, &out->illegal_count)
+                 : status;
+    status = status == MS_OK
+                 ? ms_reasons_list(&r->failed, space, r->arena, &out->failed, &out->failed_count)
+                 : status;
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 

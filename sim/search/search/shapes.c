@@ -267,9 +267,8 @@ ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag) {
     if (status != MS_OK) {
         ms_diag_error(diag, "out of memory");
     } else if (shapes.count >= SHAPES_MAX) {
-        ms_diag_error(diag, "more than %d meshes in the space; give its axes fewer sizes",
-                      (int)SHAPES_MAX);
-        status = MS_E_USAGE;
+        status = ms_diag_usage(diag, "more than %d meshes in the space; give its axes fewer sizes",
+                               (int)SHAPES_MAX);
     }
     space->shape_count = shapes.count;
     space->shapes = ms_vector_keep(&shapes, space->arena);

@@ -79,16 +79,23 @@ const ms_field MS_SWEEP_FIELDS[] = {
 
 /* ---- axes ---- */
 
+/* Whether an axis of the sweep has a key. */
+static bool is_varied(const ms_sweep *sweep, const char *path) {
+    bool is_found = false;
+    for (size_t i = 0; i < sweep->key_count; i++) {
+        is_found = is_found || strcmp(sweep->keys[i].path, path) == 0;
+    }
+    return is_found;
+}
+
 /* Add a key with its values to an axis. Keys of one axis go together, so they must have equally
  * many values. node: the values. key_path: path of the axis, for messages. Returns MS_OK;
  * MS_E_INPUT (reported); MS_E_NOMEM (reported). */
 static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, const char *key_path) {
     ms_sweep *out = r->out;
     ms_words values = {NULL, 0};
-    for (size_t i = 0; i < out->key_count; i++) {
-        if (strcmp(out->keys[i].path, node->key) == 0) {
-            return ms_config_fault(r->diag, node, key_path, "this key has an axis already");
-        }
+    if (is_varied(out, node->key)) {
+        return ms_config_fault(r->diag, node, key_path, "this key has an axis already");
     }
     if (r->text.set != NULL && ms_node_get(r->text.set, node->key) != NULL) {
         return ms_config_fault(r->diag, node, key_path, "this key has a value in 'set' already");
@@ -194,15 +201,6 @@ static ms_status find_workload(sweep_reading *r) {
     }
     r->out->request.workload = file;
     return file == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
-}
-
-/* Whether an axis of the sweep has a key. */
-static bool is_varied(const ms_sweep *sweep, const char *path) {
-    bool is_found = false;
-    for (size_t i = 0; i < sweep->key_count; i++) {
-        is_found = is_found || strcmp(sweep->keys[i].path, path) == 0;
-    }
-    return is_found;
 }
 
 /* Unless the workload or the sweep sets the granularity, add the setting that simulates each pass
