@@ -52,6 +52,14 @@ bool ms_space_is_varied(const ms_vector *axes, const char *key) {
     return false;
 }
 
+bool ms_space_has_number(const int *list, int count, int number) {
+    bool is_there = false;
+    for (int i = 0; i < count; i++) {
+        is_there = is_there || list[i] == number;
+    }
+    return is_there;
+}
+
 bool ms_space_has_word(const ms_words *words, const char *word) {
     return ms_word_index(word, words->items, (int)words->count) >= 0;
 }

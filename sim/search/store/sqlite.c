@@ -119,14 +119,6 @@ static int ask_number(const ms_store *store, const char *sql, int64_t *number_ou
 
 /* ---- statements, made from the list of columns ---- */
 
-static const char *sql_type(const ms_table_column *column) {
-    static const char *const TYPES[] = {[MS_COLUMN_TEXT] = "TEXT",
-                                        [MS_COLUMN_INT] = "INTEGER",
-                                        [MS_COLUMN_NUMBER] = "REAL",
-                                        [MS_COLUMN_BOOL] = "INTEGER"};
-    return TYPES[column->type];
-}
-
 static void add_names(ms_buffer *sql) {
     ms_buffer_puts(sql, MS_STORE_OWN_COLUMNS);
     for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
@@ -178,10 +170,14 @@ static ms_status prepare_both(ms_store *store) {
 
 /* Append CREATE TABLE as each store has it, word for word (check_schema). */
 static void add_table(ms_buffer *sql) {
+    static const char *const TYPES[] = {[MS_COLUMN_TEXT] = "TEXT",
+                                        [MS_COLUMN_INT] = "INTEGER",
+                                        [MS_COLUMN_NUMBER] = "REAL",
+                                        [MS_COLUMN_BOOL] = "INTEGER"};
     ms_buffer_puts(
         sql, "CREATE TABLE points (key TEXT PRIMARY KEY, program TEXT, settings TEXT, digest TEXT");
     for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
-        ms_buffer_printf(sql, ", \"%s\" %s", column->name, sql_type(column));
+        ms_buffer_printf(sql, ", \"%s\" %s", column->name, TYPES[column->type]);
     }
     ms_buffer_puts(sql, ")");
 }
