@@ -282,9 +282,8 @@ ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *ar
     resolved_keys sides[2];
     *defaults_out = (ms_differences){.count = 0};
     ms_status status = a->inputs.resolved == NULL ? MS_OK : read_keys(a, arena, diag, &sides[0]);
-    if (status == MS_OK && b->inputs.resolved != NULL) {
-        status = read_keys(b, arena, diag, &sides[1]);
-    }
+    bool reads_b = status == MS_OK && b->inputs.resolved != NULL;
+    status = reads_b ? read_keys(b, arena, diag, &sides[1]) : status;
     if (status != MS_OK || a->inputs.resolved == NULL || b->inputs.resolved == NULL) {
         return status;
     }

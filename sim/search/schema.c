@@ -323,11 +323,6 @@ static void add_node(schema *s, ms_value *out, const ms_field *field, const char
     }
 }
 
-static bool is_list(ms_field_type type) {
-    return type == MS_FIELD_INTS || type == MS_FIELD_WORDS || type == MS_FIELD_FLAGS ||
-           type == MS_FIELD_NUMBERS || type == MS_FIELD_QUANTITIES;
-}
-
 /* One way to write a row's value. A list of numbers or quantities may also be a single value. */
 static void add_way(schema *s, ms_value *out, const ms_field *field, const char *path, asks what) {
     bool takes_single = field->type == MS_FIELD_NUMBERS || field->type == MS_FIELD_QUANTITIES;
@@ -337,7 +332,8 @@ static void add_way(schema *s, ms_value *out, const ms_field *field, const char 
         ms_value *ways = ms_value_add(out, "anyOf", MS_VALUE_ARRAY);
         add_entry(s, ms_value_add(ways, NULL, MS_VALUE_OBJECT), field);
         add_list(s, ms_value_add(ways, NULL, MS_VALUE_OBJECT), field);
-    } else if (is_list(field->type)) {
+    } else if (field->type == MS_FIELD_INTS || field->type == MS_FIELD_WORDS ||
+               field->type == MS_FIELD_FLAGS) {
         add_list(s, out, field);
     } else {
         add_entry(s, out, field);

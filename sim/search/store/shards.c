@@ -357,13 +357,6 @@ static ms_status list_missing(merging *m) {
     return MS_OK;
 }
 
-/* Move the list of the program's versions to the report. Returns MS_OK; MS_E_NOMEM (reported). */
-static ms_status list_programs(merging *m) {
-    size_t count = m->programs.count;
-    m->report->programs = (ms_words){ms_vector_keep(&m->programs, m->arena), count};
-    return m->report->programs.items == NULL ? ms_diag_no_memory(m->diag) : MS_OK;
-}
-
 /* Put the rows of all complete shards into the merged store, in one transaction: all or none. */
 static ms_status merge_shards(merging *m) {
     ms_status status = ms_store_begin(m->study);
@@ -389,9 +382,10 @@ ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
     status = status == MS_OK ? ms_store_count(m.study, &report_out->rows) : status;
     status = status == MS_OK ? list_doubles(&m) : status;
     status = status == MS_OK ? list_missing(&m) : status;
-    status = status == MS_OK ? list_programs(&m) : status;
+    report_out->programs.count = m.programs.count;
+    report_out->programs.items = ms_vector_keep(&m.programs, arena);
+    status = status == MS_OK && arena->has_failed ? ms_diag_no_memory(diag) : status;
     ms_store_close(m.study);
     ms_vector_release(&m.keys);
-    ms_vector_release(&m.programs);
     return status;
 }

@@ -66,19 +66,10 @@ static ms_status report_failure(const ms_store *store, int code, const char *doi
                              path);
     }
     int error = system_error(store);
-    if (primary == SQLITE_CORRUPT && error != 0) {
-        ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path, strerror(error));
-        return MS_E_IO;
-    }
     /* statements are meshsim's own, so an error in one comes from the contents of the file */
-    if (primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_TOOBIG ||
-        primary == SQLITE_INTERRUPT) {
+    if ((primary == SQLITE_CORRUPT && error == 0) || primary == SQLITE_ERROR ||
+        primary == SQLITE_TOOBIG || primary == SQLITE_INTERRUPT) {
         return ms_diag_error(store->diag, "the store '%s' is damaged", path);
-    }
-    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
-        ms_diag_error(store->diag, "cannot %s the store '%s': another process holds it", doing,
-                      path);
-        return MS_E_IO;
     }
     /* if SQLite cannot open a file for writing, it tries to read it, and then only knows that it
      * could not: ms_target_check reports the cause */
@@ -86,9 +77,13 @@ static ms_status report_failure(const ms_store *store, int code, const char *doi
         ms_target_check(path, MS_TARGET_FILE, store->diag) != MS_OK) {
         return MS_E_IO;
     }
-    bool has_cause = error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN);
+    bool is_held = primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
+    bool has_cause = error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN ||
+                                    primary == SQLITE_CORRUPT);
     ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path,
-                  has_cause ? strerror(error) : sqlite3_errstr(code));
+                  is_held     ? "another process holds it"
+                  : has_cause ? strerror(error)
+                              : sqlite3_errstr(code));
     return MS_E_IO;
 }
 

@@ -276,22 +276,16 @@ static ms_status try_values(sweep_reading *r) {
 
 /* ---- the picture ---- */
 
-/* The column of numbers with a name in the results; NULL: there is none. */
-static const ms_table_column *find_quantity(const char *name) {
-    const ms_table_column *column = MS_STORE_COLUMNS;
-    while (column->name != NULL && strcmp(column->name, name) != 0) {
-        column++;
-    }
-    return column->name != NULL && column->type == MS_COLUMN_NUMBER ? column : NULL;
-}
-
-/* Report that `picture.quantity` is no column of numbers, with the nearest name. Returns
- * MS_E_INPUT. */
-static ms_status refuse_quantity(const sweep_reading *r, const char *name) {
+/* Check that a column of the results has a name and holds numbers. Returns MS_OK; MS_E_INPUT
+ * (reported). */
+static ms_status check_quantity(const sweep_reading *r, const char *name) {
     const char *names[COLUMNS_MAX];
     size_t count = 0;
     for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL && count < COLUMNS_MAX; c++) {
         names[count++] = c->type == MS_COLUMN_NUMBER ? c->name : NULL;
+        if (names[count - 1] != NULL && strcmp(c->name, name) == 0) {
+            return MS_OK;
+        }
     }
     return ms_config_fault(r->diag, ms_node_get(r->text.picture, "quantity"), "picture.quantity",
                            "no column of the results is called '%s'%s", name,
@@ -325,7 +319,7 @@ static ms_status read_picture(sweep_reading *r) {
     }
     r->out->picture = (ms_sweep_picture){
         .kind = (ms_sweep_drawing)text.kind, .title = text.title, .quantity = text.quantity};
-    status = find_quantity(text.quantity) == NULL ? refuse_quantity(r, text.quantity) : MS_OK;
+    status = check_quantity(r, text.quantity);
     ms_status x_status = find_x(r, text.x);
     status = status == MS_OK ? x_status : status;
     if (status == MS_OK && text.kind == MS_DRAW_HEAT && r->out->axis_count != 2) {
