@@ -58,10 +58,11 @@ static ms_size_row row_of(const ms_sizes_study *study, const ms_dag *dag,
 /* Make the rows of a simulation, and set the algorithm of all rows to AUTO where they differ.
  * Returns MS_OK; MS_E_NOMEM (not reported). */
 static ms_status fill_rows(const ms_sizes_study *study, const ms_dag *dag,
-                           const ms_timeline *timeline, ms_arena *arena, ms_sizes_result *result) {
+                           const ms_timeline *timeline, ms_arena *arena, ms_diag *diag,
+                           ms_sizes_result *result) {
     result->rows = MS_NEW(arena, ms_size_row, study->count);
     if (result->rows == NULL) {
-        return MS_E_NOMEM;
+        return ms_diag_no_memory(diag);
     }
     for (int i = 0; i < study->count; i++) {
         ms_coll_algorithm before = i == 0 ? MS_ALGORITHM_AUTO : result->algorithm;
@@ -91,15 +92,12 @@ ms_status ms_sizes_simulate(const ms_sizes_study *study, ms_arena *arena, ms_dia
     ms_timeline timeline;
     ms_sizes_result result = {.rows = NULL};
     ms_status status = ms_lower_collectives(study->platform, &row, diag, &dag);
-    if (status == MS_OK) {
-        status = ms_engine_run(&dag, study->fidelity, MS_SOLVER_SIMGRID, arena, diag, &timeline);
-    }
+    status = status == MS_OK
+                 ? ms_engine_run(&dag, study->fidelity, MS_SOLVER_SIMGRID, arena, diag, &timeline)
+                 : status;
     if (status == MS_OK) {
         result.wall_s = ms_wall_s() - start_s;
-        status = fill_rows(study, &dag, &timeline, arena, &result);
-        if (status == MS_E_NOMEM) {
-            ms_diag_error(diag, "out of memory");
-        }
+        status = fill_rows(study, &dag, &timeline, arena, diag, &result);
     }
     ms_dag_release(&dag);
     if (status == MS_OK) {

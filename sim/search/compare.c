@@ -28,6 +28,10 @@ static bool is_tree(const ms_value *value) {
 /* Add a difference to the result. a, b: NULL where a side has no such value. */
 static void add_difference(comparing *c, const char *key, const ms_value *a, const ms_value *b,
                            const ms_compare_verdict *verdict) {
+    c->compared += verdict->is_compared;
+    if (!verdict->is_listed) {
+        return;
+    }
     const ms_difference difference = {.key = key,
                                       .a = a,
                                       .b = b,
@@ -41,10 +45,7 @@ static void add_difference(comparing *c, const char *key, const ms_value *a, con
 static void compare_leaves(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
     ms_compare_verdict verdict = ms_compare_judge(c->rules, key, a, b);
     ms_vector_add(c->keys, &key, 1);
-    c->compared += verdict.is_compared;
-    if (verdict.is_listed) {
-        add_difference(c, key, a, b, &verdict);
-    }
+    add_difference(c, key, a, b, &verdict);
 }
 
 /* The path of a key below another path. "" where memory runs out, which the arena knows. */
@@ -104,10 +105,7 @@ static void compare_unlike(comparing *c, const char *key, const ms_value *a, con
     if (b != NULL) {
         judge_unmatched(c, key, b, &verdict);
     }
-    c->compared += verdict.is_compared;
-    if (verdict.is_listed) {
-        add_difference(c, key, a, b, &verdict);
-    }
+    add_difference(c, key, a, b, &verdict);
 }
 
 /* ---- values on both sides ---- */

@@ -35,9 +35,9 @@ typedef struct resolved_keys {
 
 /* Report a damaged line of a trace's resolved inputs. line: from 1. Returns MS_E_INPUT. */
 static ms_status report_line(const ms_trace *trace, size_t line, const char *fault, ms_diag *diag) {
-    ms_diag_error(diag, "cannot read '%s': the trace is damaged at /input/resolved, line %zu: %s",
-                  trace->path, line, fault);
-    return MS_E_INPUT;
+    return ms_diag_error(diag,
+                         "cannot read '%s': the trace is damaged at /input/resolved, line %zu: %s",
+                         trace->path, line, fault);
 }
 
 /* Whether a text is valid UTF-8. */
@@ -96,35 +96,30 @@ static int by_key(const void *left, const void *right) {
     return order != 0 ? order : a->key < b->key ? -1 : a->key > b->key;
 }
 
-/* Number of lines of a text; the last one may lack its line feed. */
-static size_t count_lines(const char *text) {
-    size_t count = 0;
-    for (; *text != '\0'; text++) {
-        count += *text == '\n' || text[1] == '\0';
-    }
-    return count;
-}
-
 /* Read the resolved inputs of a trace, sorted by key. *out: in `arena`. Returns MS_OK; MS_E_INPUT
  * (reported); MS_E_NOMEM. */
 static ms_status read_keys(const ms_trace *trace, ms_arena *arena, ms_diag *diag,
                            resolved_keys *out) {
     char *line = ms_arena_strdup(arena, trace->inputs.resolved);
-    *out = (resolved_keys){
-        .items = MS_NEW(arena, resolved_key, count_lines(trace->inputs.resolved) + 1)};
-    if (line == NULL || out->items == NULL) {
-        return MS_E_NOMEM;
-    }
-    for (size_t number = 1; *line != '\0'; number++) {
+    ms_vector keys;
+    ms_vector_init(&keys, sizeof(resolved_key));
+    for (size_t number = 1; line != NULL && *line != '\0'; number++) {
         size_t length = strcspn(line, "\n");
         char *next = line + length + (line[length] == '\n');
         line[length] = '\0';
-        const char *fault = parse_line(line, &out->items[out->count]);
+        resolved_key key;
+        const char *fault = parse_line(line, &key);
         if (fault != NULL) {
+            ms_vector_release(&keys);
             return report_line(trace, number, fault, diag);
         }
-        out->count++;
+        ms_vector_add(&keys, &key, 1);
         line = next;
+    }
+    out->count = keys.count;
+    out->items = ms_vector_keep(&keys, arena);
+    if (arena->has_failed) {
+        return MS_E_NOMEM;
     }
     qsort(out->items, out->count, sizeof out->items[0], by_key);
     return MS_OK;
@@ -186,11 +181,7 @@ static bool is_same_text(const char *a, const char *b) {
 /* Whether a key is only for people who read the file: no other value follows from it. */
 static bool is_for_readers(const char *key) {
     static const char *const KEYS[] = {"name", "description", "model.name"};
-    bool is_found = false;
-    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
-        is_found = is_found || strcmp(key, KEYS[i]) == 0;
-    }
-    return is_found;
+    return ms_word_index(key, KEYS, sizeof KEYS / sizeof KEYS[0]) >= 0;
 }
 
 /* The name of a pair's key. */
@@ -226,28 +217,6 @@ static ms_difference make_difference(const key_pair *pair, ms_value *values) {
                            .guard = -1};
 }
 
-/* List the changed defaults, by key. is_alike: the user typed the same inputs on both sides; else
- * only keys of one origin count. *out: in `arena`. Returns MS_OK; MS_E_NOMEM. */
-static ms_status list_changed(const resolved_keys sides[2], bool is_alike, ms_arena *arena,
-                              ms_differences *out) {
-    ms_differences found = {.items =
-                                MS_NEW(arena, ms_difference, sides[0].count + sides[1].count + 1)};
-    ms_value *values = ms_value_add(ms_value_new_object(arena), "values", MS_VALUE_ARRAY);
-    size_t at[2] = {0, 0};
-    key_pair pair;
-    while (values != NULL && found.items != NULL && next_pair(sides, at, &pair)) {
-        found.compared++;
-        if (differs(&pair) && !is_typed(&pair) && (is_alike || has_one_origin(&pair))) {
-            found.items[found.count++] = make_difference(&pair, values);
-        }
-    }
-    if (found.items == NULL || values == NULL || arena->has_failed) {
-        return MS_E_NOMEM;
-    }
-    *out = found;
-    return MS_OK;
-}
-
 /* ---- differences of the inputs ---- */
 
 /* Remove the changed defaults from the list of inputs that differ. */
@@ -278,12 +247,13 @@ static bool is_listed(const ms_differences *inputs, size_t count, const char *ke
     return is_found;
 }
 
-/* Add keys that the user gave by an option, such as --platform and --fidelity, to the inputs that
- * differ. The files of the workload and the platform, of which the inputs are compared first, do
- * not have them. Returns MS_OK; MS_E_NOMEM. */
-static ms_status add_options(const resolved_keys sides[2], ms_arena *arena,
-                             ms_differences *inputs) {
-    const size_t count = inputs->count;
+/* Add keys that differ to a list: changed defaults by key; or keys that the user gave by an option,
+ * such as --platform and --fidelity, and that the files of the workload and the platform, of which
+ * the inputs are compared first, do not have. are_options: the latter. is_alike: the user typed the
+ * same inputs on both sides; else only defaults of one origin count. Returns MS_OK; MS_E_NOMEM. */
+static ms_status add_pairs(const resolved_keys sides[2], bool are_options, bool is_alike,
+                           ms_arena *arena, ms_differences *list) {
+    const size_t count = list->count;
     ms_difference *all = MS_NEW(arena, ms_difference, count + sides[0].count + sides[1].count + 1);
     ms_value *values = ms_value_add(ms_value_new_object(arena), "values", MS_VALUE_ARRAY);
     size_t at[2] = {0, 0};
@@ -292,12 +262,15 @@ static ms_status add_options(const resolved_keys sides[2], ms_arena *arena,
         return MS_E_NOMEM;
     }
     if (count > 0) {
-        memcpy(all, inputs->items, count * sizeof *all);
+        memcpy(all, list->items, count * sizeof *all);
     }
-    inputs->items = all;
+    list->items = all;
     while (next_pair(sides, at, &pair)) {
-        if (differs(&pair) && is_typed(&pair) && !is_listed(inputs, count, name_of(&pair))) {
-            all[inputs->count++] = make_difference(&pair, values);
+        bool counts = are_options ? !is_listed(list, count, name_of(&pair))
+                                  : is_alike || has_one_origin(&pair);
+        list->compared += !are_options;
+        if (counts && differs(&pair) && is_typed(&pair) == are_options) {
+            all[list->count++] = make_difference(&pair, values);
         }
     }
     return arena->has_failed ? MS_E_NOMEM : MS_OK;
@@ -309,16 +282,15 @@ ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *ar
     resolved_keys sides[2];
     *defaults_out = (ms_differences){.count = 0};
     ms_status status = a->inputs.resolved == NULL ? MS_OK : read_keys(a, arena, diag, &sides[0]);
-    if (status == MS_OK && b->inputs.resolved != NULL) {
-        status = read_keys(b, arena, diag, &sides[1]);
-    }
+    bool reads_b = status == MS_OK && b->inputs.resolved != NULL;
+    status = reads_b ? read_keys(b, arena, diag, &sides[1]) : status;
     if (status != MS_OK || a->inputs.resolved == NULL || b->inputs.resolved == NULL) {
         return status;
     }
-    status = list_changed(sides, is_typed_alike(a, b, sides), arena, defaults_out);
+    status = add_pairs(sides, false, is_typed_alike(a, b, sides), arena, defaults_out);
     if (status == MS_OK) {
         remove_defaults(defaults_out, inputs);
-        status = add_options(sides, arena, inputs);
+        status = add_pairs(sides, true, false, arena, inputs);
     }
     return status;
 }

@@ -4,12 +4,6 @@
 
 #include <string.h>
 
-/* The rest of a path behind its first word, which a '*' in a key matches. The path may be inside a
- * row's name. */
-static const char *skip_word(const char *path) {
-    return path + strcspn(path, ".[]");
-}
-
 /* The rest of a path behind a row's name; called at the ']' of a key. has_begun: the key has some
  * words of the name before the ']'; they must end where a word of the name ends. Returns NULL if
  * they do not. */
@@ -31,7 +25,7 @@ ms_key_match ms_key_matches(const char *key, const char *path) {
     bool is_in_row = false; /* between '[' and ']' of the key */
     for (const char *start = key; *key != '\0'; key++) {
         if (*key == '*') {
-            path = skip_word(path);
+            path += strcspn(path, ".[]"); /* of one word */
         } else if (*key == ']') {
             path = skip_row(path, key > start && key[-1] != '[');
         } else {

@@ -12,15 +12,16 @@ typedef struct identity {
     const char *list;                 /* its key */
     const char *columns[COLUMNS_MAX]; /* NULL behind the last */
     size_t least; /* number of columns in every name; more where these do not tell rows apart */
+    size_t most;  /* columns that there are */
 } identity;
 
 /* The lists of a result whose rows are not identified by a column `name` alone. */
 static const identity IDENTITIES[] = {
-    {"collectives", {"axis", "kind", "size_B", "tier", "algorithm"}, 3},
-    {"kernels", {"name", "shape"}, 1},
-    {"stages", {"pp_rank"}, 1},
+    {"collectives", {"axis", "kind", "size_B", "tier", "algorithm"}, 3, 5},
+    {"kernels", {"name", "shape"}, 1, 2},
+    {"stages", {"pp_rank"}, 1, 1},
 };
-static const identity BY_NAME = {"", {"name"}, 1};
+static const identity BY_NAME = {"", {"name"}, 1, 1};
 
 /* The identity of a list by the last word of its path; any other list is identified by the column
  * `name`. */
@@ -33,15 +34,6 @@ static const identity *identity_of(const char *key) {
         }
     }
     return &BY_NAME;
-}
-
-/* Number of columns of an identity. */
-static size_t column_count(const identity *what) {
-    size_t count = 0;
-    while (count < COLUMNS_MAX && what->columns[count] != NULL) {
-        count++;
-    }
-    return count;
 }
 
 /* Append a column's value to a name. Returns false where the row has no such text or number. */
@@ -73,12 +65,8 @@ static const char *name_row(const ms_value *row, size_t index, const identity *w
     for (size_t i = 0; i < columns && has_name; i++) {
         has_name = add_column(row, what->columns[i], &name);
     }
-    const char *text = NULL;
-    if (!has_name) {
-        text = ms_arena_printf(arena, "%zu", index);
-    } else {
-        text = ms_buffer_keep(&name, arena);
-    }
+    const char *text =
+        has_name ? ms_buffer_keep(&name, arena) : ms_arena_printf(arena, "%zu", index);
     ms_buffer_release(&name);
     return text;
 }
@@ -167,7 +155,7 @@ bool ms_rows_name(const char *key, const ms_value *const lists[2], ms_arena *are
             return false;
         }
     }
-    for (size_t columns = what->least; columns <= column_count(what); columns++) {
+    for (size_t columns = what->least; columns <= what->most; columns++) {
         if (!name_by(what, columns, arena, rows, is_done)) {
             return false;
         }

@@ -39,10 +39,9 @@ static ms_status compare_summaries(pairing *p, const ms_trace traces[2], ms_comp
  * ms_compare_defaults. */
 static ms_status compare_given(pairing *p, const ms_trace traces[2], ms_compared_trace *out) {
     ms_status status = ms_compare_inputs(&traces[0], &traces[1], p->arena, p->diag, &out->inputs);
-    if (status == MS_OK) {
-        status = ms_compare_defaults(&traces[0], &traces[1], p->arena, p->diag, &out->inputs,
-                                     &out->defaults);
-    }
+    status = status == MS_OK ? ms_compare_defaults(&traces[0], &traces[1], p->arena, p->diag,
+                                                   &out->inputs, &out->defaults)
+                             : status;
     for (int i = 0; i < 2 && status == MS_OK; i++) {
         out->lacks_defaults[i] = traces[i].inputs.resolved == NULL;
         out->versions[i] = ms_arena_strdup(p->arena, traces[i].program_version);
@@ -109,8 +108,7 @@ static ms_status list_folder(pairing *p, const char *path, listing *out) {
         }
     }
     if (out->count == 0) {
-        ms_diag_error(p->diag, "no traces (*.h5) in the folder '%s'", path);
-        return MS_E_INPUT;
+        return ms_diag_error(p->diag, "no traces (*.h5) in the folder '%s'", path);
     }
     return MS_OK;
 }
@@ -217,9 +215,8 @@ static ms_status find_kind(pairing *p, const char *const paths[2], bool *are_fol
         is_folder[i] = S_ISDIR(facts.st_mode);
     }
     if (is_folder[0] != is_folder[1]) {
-        ms_diag_error(p->diag, "'%s' is a folder and '%s' is none; compare two of a kind",
-                      paths[is_folder[0] ? 0 : 1], paths[is_folder[0] ? 1 : 0]);
-        return MS_E_INPUT;
+        return ms_diag_error(p->diag, "'%s' is a folder and '%s' is none; compare two of a kind",
+                             paths[is_folder[0] ? 0 : 1], paths[is_folder[0] ? 1 : 0]);
     }
     *are_folders_out = is_folder[0];
     return MS_OK;
@@ -249,9 +246,7 @@ ms_status ms_compare_traces(const char *const paths[2], const ms_compare_rules *
         status = comparison.are_folders ? compare_folders(&p, paths, &comparison)
                                         : compare_files(&p, paths, &comparison);
     }
-    if (status == MS_OK) {
-        status = ms_compare_check_keys(rules, &p.keys, diag);
-    }
+    status = status == MS_OK ? ms_compare_check_keys(rules, &p.keys, diag) : status;
     ms_vector_release(&p.keys);
     if (status == MS_OK) {
         sum_up(&comparison);

@@ -178,8 +178,7 @@ ms_status ms_schedule_in_workload(const ms_job *base, const ms_schedule_choice *
     ms_schedule_derived derived;
     ms_status status = ms_schedule_derive(base, choice, sizes, arena, diag, &derived);
     if (status == MS_OK && derived.reason != NULL) {
-        ms_diag_error(diag, "%s: %s", choice->name, derived.reason);
-        status = MS_E_INPUT;
+        status = ms_diag_error(diag, "%s: %s", choice->name, derived.reason);
     }
     return status == MS_OK ? ms_job_build(&derived.spec, arena, diag, job_out) : status;
 }

@@ -162,15 +162,13 @@ static ms_status evaluate(const comparison *c, const ms_program *opened, ms_pape
     }
     *program = *opened;
     ms_status status = spread(c, program, &costs);
-    if (status == MS_OK) {
-        status = ms_schedule_evaluate(program, &costs, c->arena, c->diag, result);
-    }
-    if (status == MS_OK) {
-        status = ms_schedule_explain(program, &costs, result->makespan, c->diag, &row->gap);
-    }
-    if (status == MS_OK) {
-        status = ms_schedule_period(program, &costs, result, c->diag, &row->period);
-    }
+    status =
+        status == MS_OK ? ms_schedule_evaluate(program, &costs, c->arena, c->diag, result) : status;
+    status = status == MS_OK
+                 ? ms_schedule_explain(program, &costs, result->makespan, c->diag, &row->gap)
+                 : status;
+    status = status == MS_OK ? ms_schedule_period(program, &costs, result, c->diag, &row->period)
+                             : status;
     if (status == MS_OK) {
         fill_row(program, result, row);
     }

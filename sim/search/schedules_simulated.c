@@ -59,28 +59,22 @@ typedef struct simulation {
 
 /* ---- traces ---- */
 
-/* Path of a row's trace, FOLDER/NAME.h5; of a schedule from a file NAME is the file's name without
- * its ending. NULL: no memory. */
-static const char *trace_path(const simulation *s, const ms_schedule_choice *choice) {
-    const char *stem = ms_path_stem(choice->file != NULL ? choice->file : choice->name, s->arena);
-    return stem == NULL ? NULL
-                        : ms_arena_printf(s->arena, "%s/%s.h5", s->study->trace_folder, stem);
-}
-
 /* Set the path of a row's trace, and check that no earlier row has the same path and that the file
  * can be written. Returns MS_OK; MS_E_USAGE for two rows with one path; MS_E_IO; MS_E_NOMEM (all
  * reported). */
 static ms_status name_trace(const simulation *s, size_t index) {
     ms_simulated_row *row = &s->rows[index];
-    row->trace = trace_path(s, &s->study->choices[index]);
+    const ms_schedule_choice *choice = &s->study->choices[index];
+    const char *stem = ms_path_stem(choice->file != NULL ? choice->file : choice->name, s->arena);
+    row->trace =
+        stem == NULL ? NULL : ms_arena_printf(s->arena, "%s/%s.h5", s->study->trace_folder, stem);
     if (row->trace == NULL) {
         return ms_diag_no_memory(s->diag);
     }
     for (size_t other = 0; other < index; other++) {
         if (strcmp(s->rows[other].trace, row->trace) == 0) {
-            ms_diag_error(s->diag, "'%s' and '%s' would both write '%s'", s->rows[other].name,
-                          row->name, row->trace);
-            return MS_E_USAGE;
+            return ms_diag_usage(s->diag, "'%s' and '%s' would both write '%s'",
+                                 s->rows[other].name, row->name, row->trace);
         }
     }
     return ms_target_check(row->trace, MS_TARGET_FILE, s->diag);

@@ -57,10 +57,6 @@ static void add_made(ms_value *out, const char *key, const char *made) {
 
 /* ---- single values ---- */
 
-static void add_type(ms_value *out, const char *type) {
-    ms_value_add_string(out, "type", type);
-}
-
 /* Add a number, such as a limit or a default, written as a whole number (1, not 1.0) where it is
  * one that a double holds exactly. */
 static void add_bound(ms_value *out, const char *key, double bound) {
@@ -87,10 +83,10 @@ static void add_range(ms_value *out, const ms_field *field) {
 static void add_number(ms_value *out, const ms_field *field) {
     ms_value *ways = ms_value_add(out, "anyOf", MS_VALUE_ARRAY);
     ms_value *number = ms_value_add(ways, NULL, MS_VALUE_OBJECT);
-    add_type(number, "number");
+    ms_value_add_string(number, "type", "number");
     add_range(number, field);
     ms_value *share = ms_value_add(ways, NULL, MS_VALUE_OBJECT);
-    add_type(share, "string");
+    ms_value_add_string(share, "type", "string");
     ms_value_add_string(share, "pattern", "^[-+]?" DIGITS "[ \\t]*%$");
 }
 
@@ -99,7 +95,7 @@ static void add_number(ms_value *out, const ms_field *field) {
 static void add_quantity(schema *s, ms_value *out, const ms_field *field) {
     char units[256];
     ms_unit_names(field->dimension, "|", units, sizeof units);
-    add_type(out, "string");
+    ms_value_add_string(out, "type", "string");
     add_made(out, "pattern",
              ms_arena_printf(s->arena, "^[ \\t]*[-+]?" DIGITS "[ \\t]*(%s)[ \\t]*$", units));
     ms_value *examples = ms_value_add(out, "examples", MS_VALUE_ARRAY);
@@ -139,7 +135,7 @@ static void add_text(schema *s, ms_value *out, const ms_field *field) {
     }
     if (shape->prefix != NULL) {
         ms_value *other = ms_value_add(ways, NULL, MS_VALUE_OBJECT);
-        add_type(other, "string");
+        ms_value_add_string(other, "type", "string");
         add_made(other, "pattern", ms_arena_printf(s->arena, "^%s.", shape->prefix));
     }
 }
@@ -169,16 +165,11 @@ static const ms_field *find_rest(const ms_field *fields) {
     return NULL;
 }
 
-/* Whether the schema requires a row's key: the table requires it, and no framework may give it. */
-static bool is_asked(const ms_field *field) {
-    return field->is_required && !field->is_choice;
-}
-
-/* Add the list of required keys of a table, if it has any. */
+/* Add the list of required keys of a table, if it has any: keys that no framework may give. */
 static void add_required(ms_value *out, const ms_field *fields) {
     ms_value *list = NULL;
     for (const ms_field *field = fields; field != NULL && field->key != NULL; field++) {
-        if (is_asked(field)) {
+        if (field->is_required && !field->is_choice) {
             list = list == NULL ? ms_value_add(out, "required", MS_VALUE_ARRAY) : list;
             ms_value_add_string(list, NULL, field->key);
         }
@@ -231,7 +222,7 @@ static void add_variants(schema *s, ms_value *out, const ms_field_shape *shape, 
     ms_field_variant variant = {NULL, NULL};
     for (int i = 0; shape->variant(i, &variant); i++) {
         ms_value *way = ms_value_add(ways, NULL, MS_VALUE_OBJECT);
-        add_type(way, "object");
+        ms_value_add_string(way, "type", "object");
         ms_value *properties = ms_value_add(way, "properties", MS_VALUE_OBJECT);
         ms_value_add_string(ms_value_add(properties, "kind", MS_VALUE_OBJECT), "const",
                             variant.kind);
@@ -256,7 +247,7 @@ static void add_mapping(schema *s, ms_value *out, const ms_field *field, const c
     }
     bool is_open = find_rest(fields) != NULL || shape->file_key != NULL;
     asks below = is_open ? ASKS_NOTHING : what;
-    add_type(out, "object");
+    ms_value_add_string(out, "type", "object");
     ms_value *properties = ms_value_add(out, "properties", MS_VALUE_OBJECT);
     add_properties(s, properties, fields, path, below);
     add_properties(s, properties, shape->changes, path, ASKS_NOTHING);
@@ -279,7 +270,7 @@ static void add_entry(schema *s, ms_value *out, const ms_field *field);
 
 /* Add the schema of a list, each of whose entries is one value of the row's type. */
 static void add_list(schema *s, ms_value *out, const ms_field *field) {
-    add_type(out, "array");
+    ms_value_add_string(out, "type", "array");
     add_entry(s, ms_value_add(out, "items", MS_VALUE_OBJECT), field);
 }
 
@@ -288,7 +279,7 @@ static void add_entry(schema *s, ms_value *out, const ms_field *field) {
     switch (field->type) {
     case MS_FIELD_INT:
     case MS_FIELD_INTS:
-        add_type(out, "integer");
+        ms_value_add_string(out, "type", "integer");
         add_range(out, field);
         break;
     case MS_FIELD_NUMBER:
@@ -301,7 +292,7 @@ static void add_entry(schema *s, ms_value *out, const ms_field *field) {
         break;
     case MS_FIELD_BOOL:
     case MS_FIELD_SWITCH:
-        add_type(out, "boolean");
+        ms_value_add_string(out, "type", "boolean");
         break;
     case MS_FIELD_ENUM:
     case MS_FIELD_FLAGS:
@@ -324,18 +315,13 @@ static void add_node(schema *s, ms_value *out, const ms_field *field, const char
     if (field->fields != NULL || shape->each != NULL || shape->variant != NULL) {
         add_mapping(s, out, field, path, what);
     } else if (shape->item != NULL) {
-        add_type(out, "array");
+        ms_value_add_string(out, "type", "array");
         add_row(s, ms_value_add(out, "items", MS_VALUE_OBJECT), shape->item, path, what);
     } else if (shape->also != NULL) {
         add_any_scalar(out);
     } else {
         ms_value_add(ms_value_add(out, "not", MS_VALUE_OBJECT), "const", MS_VALUE_NULL);
     }
-}
-
-static bool is_list(ms_field_type type) {
-    return type == MS_FIELD_INTS || type == MS_FIELD_WORDS || type == MS_FIELD_FLAGS ||
-           type == MS_FIELD_NUMBERS || type == MS_FIELD_QUANTITIES;
 }
 
 /* Add the schema of one way to write a row's value. A list of numbers or quantities may also be a
@@ -348,7 +334,8 @@ static void add_way(schema *s, ms_value *out, const ms_field *field, const char 
         ms_value *ways = ms_value_add(out, "anyOf", MS_VALUE_ARRAY);
         add_entry(s, ms_value_add(ways, NULL, MS_VALUE_OBJECT), field);
         add_list(s, ms_value_add(ways, NULL, MS_VALUE_OBJECT), field);
-    } else if (is_list(field->type)) {
+    } else if (field->type == MS_FIELD_INTS || field->type == MS_FIELD_WORDS ||
+               field->type == MS_FIELD_FLAGS) {
         add_list(s, out, field);
     } else {
         add_entry(s, out, field);

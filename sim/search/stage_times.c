@@ -2,13 +2,13 @@
  * line with the names of the columns, then one line per stage. All faults of the file are reported,
  * each with its line and column. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/config/config.h"
 #include "base/config/csv_cells.h"
+#include "base/text.h"
 #include "search/schedules.h"
 
 /* Columns that a file may have, in any order; P2P is the latency of a message to the next stage. */
@@ -20,11 +20,7 @@ static const char *const NAME[NAMES] = {"stage", "forward", "input_gradient", "w
 /* The state of reading a file, `p` in this file. */
 typedef struct profile {
     ms_arena *arena;
-    ms_diag *diag;
-    const char *path;
-    ms_span body;             /* the whole text */
-    int line;                 /* that is read, from 1; 0: the file as a whole */
-    const char *line_start;   /* of that line */
+    ms_csv_file file;
     int columns[COLUMNS_MAX]; /* [column_count] what each column of the file is: STAGE and so on */
     int column_count;
     bool has_stages;       /* a column says which stage a line is of */
@@ -33,26 +29,6 @@ typedef struct profile {
     bool *is_given;        /* [stages] */
     double *values[NAMES]; /* [stages] each */
 } profile;
-
-/* Report a fault of a cell; of the whole line if `cell` is NULL; of the file if p->line is 0. */
-__attribute__((format(printf, 3, 4))) static void fault(const profile *p, const ms_cell *cell,
-                                                        const char *format, ...) {
-    char what[256];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    ms_mark mark = {.file = p->path,
-                    .source = p->body.from,
-                    .source_B = (size_t)(p->body.to - p->body.from),
-                    .line = p->line};
-    if (cell != NULL) {
-        size_t width = (size_t)(cell->span.to - cell->span.from);
-        mark.column = (int)(cell->span.from - p->line_start) + 1;
-        mark.width = width == 0 ? 1 : (int)width;
-    }
-    ms_diag_at(p->diag, &mark, NULL, "%s", what);
-}
 
 /* Copy the text of a cell. word: [size] bytes, NUL-terminated; a longer text is cut. */
 static void copy_word(const ms_cell *cell, char *word, size_t size) {
@@ -67,17 +43,14 @@ static void copy_word(const ms_cell *cell, char *word, size_t size) {
 static void read_name(profile *p, const ms_cell *cell, unsigned *seen) {
     char word[64];
     copy_word(cell, word, sizeof word);
-    int column = 0;
-    while (column < NAMES && strcmp(word, NAME[column]) != 0) {
-        column++;
-    }
-    if (column < NAMES && (*seen & (1U << column)) == 0 && p->column_count < COLUMNS_MAX) {
+    int column = ms_word_index(word, NAME, NAMES);
+    if (column >= 0 && (*seen & (1U << column)) == 0 && p->column_count < COLUMNS_MAX) {
         *seen |= 1U << column;
         p->columns[p->column_count++] = column;
         return;
     }
-    fault(p, cell, "'%s' is no column that can stand here%s", word,
-          ms_nearest_hint(word, NAME, NAMES).text);
+    ms_csv_file_fault(&p->file, cell, "'%s' is no column that can stand here%s", word,
+                      ms_nearest_hint(word, NAME, NAMES).text);
 }
 
 /* Read the header line. Faults are reported; the caller counts them. */
@@ -88,19 +61,19 @@ static void read_header(profile *p, ms_span line) {
         if (cell.fault == NULL) {
             read_name(p, &cell, &seen);
         } else {
-            fault(p, &cell, "the cell %s", cell.fault);
+            ms_csv_file_fault(&p->file, &cell, "the cell %s", cell.fault);
         }
     }
     p->has_stages = (seen & (1U << STAGE)) != 0;
     for (int column = FORWARD; column <= WEIGHT_GRADIENT; column++) {
         if ((seen & (1U << column)) == 0) {
-            fault(p, NULL, "column '%s' is missing", NAME[column]);
+            ms_csv_file_fault(&p->file, NULL, "column '%s' is missing", NAME[column]);
         }
     }
 }
 
 /* Read a number from 0 to MS_SCHEDULE_COST_MAX. Returns false (reported) for anything else. */
-static bool read_number(const profile *p, const ms_cell *cell, double *out) {
+static bool read_number(profile *p, const ms_cell *cell, double *out) {
     char word[64];
     copy_word(cell, word, sizeof word);
     char *end = NULL;
@@ -108,7 +81,8 @@ static bool read_number(const profile *p, const ms_cell *cell, double *out) {
     bool is_number = word[0] != '\0' && *end == '\0' && isfinite(value) && value >= 0 &&
                      strspn(word, "+-.0123456789eE") == strlen(word);
     if (!is_number || value > MS_SCHEDULE_COST_MAX) {
-        fault(p, cell, "expected a number from 0 to %g, got '%s'", MS_SCHEDULE_COST_MAX, word);
+        ms_csv_file_fault(&p->file, cell, "expected a number from 0 to %g, got '%s'",
+                          MS_SCHEDULE_COST_MAX, word);
         return false;
     }
     *out = value;
@@ -118,7 +92,7 @@ static bool read_number(const profile *p, const ms_cell *cell, double *out) {
 /* The stage of a line: the number in its column `stage`; without such a column the number of lines
  * before. cells: [column_count]. Returns -1 (reported) for a stage that does not exist or was read
  * before. */
-static int read_stage(const profile *p, const ms_cell *cells) {
+static int read_stage(profile *p, const ms_cell *cells) {
     if (!p->has_stages) {
         return p->read;
     }
@@ -131,44 +105,46 @@ static int read_stage(const profile *p, const ms_cell *cells) {
         return -1;
     }
     if (stage != floor(stage) || stage >= p->stages) {
-        fault(p, cell, "expected a stage from 0 to %d", p->stages - 1);
+        ms_csv_file_fault(&p->file, cell, "expected a stage from 0 to %d", p->stages - 1);
         return -1;
     }
     if (p->is_given[(int)stage]) {
-        fault(p, cell, "stage %d stands twice", (int)stage);
+        ms_csv_file_fault(&p->file, cell, "stage %d stands twice", (int)stage);
         return -1;
     }
     return (int)stage;
 }
 
 /* Check the p2p cell of the last stage, which has no next stage: it must be empty or 0. */
-static void read_last_p2p(const profile *p, const ms_cell *cell) {
+static void read_last_p2p(profile *p, const ms_cell *cell) {
     double value = 0;
     if (cell->text.from != cell->text.to && read_number(p, cell, &value) && value != 0) {
-        fault(p, cell,
-              "stage %d is the last one and has no boundary behind it; leave its p2p empty",
-              p->stages - 1);
+        ms_csv_file_fault(
+            &p->file, cell,
+            "stage %d is the last one and has no boundary behind it; leave its p2p empty",
+            p->stages - 1);
     }
 }
 
 /* Split a line into as many cells as the header has columns. Returns false (reported) for another
  * number of cells, or for faulty quotes. */
-static bool split_line(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX]) {
+static bool split_line(profile *p, ms_span line, ms_cell cells[COLUMNS_MAX]) {
     int count = 0;
     ms_cell cell;
     for (; ms_cells_next(&line, &cell); count++) {
         if (count == p->column_count) {
-            fault(p, &cell, "the header has %d columns, and this is one more", p->column_count);
+            ms_csv_file_fault(&p->file, &cell, "the header has %d columns, and this is one more",
+                              p->column_count);
             return false;
         }
         if (cell.fault != NULL) {
-            fault(p, &cell, "the cell %s", cell.fault);
+            ms_csv_file_fault(&p->file, &cell, "the cell %s", cell.fault);
             return false;
         }
         cells[count] = cell;
     }
     if (count < p->column_count) {
-        fault(p, NULL, "expected %d columns, got %d", p->column_count, count);
+        ms_csv_file_fault(&p->file, NULL, "expected %d columns, got %d", p->column_count, count);
     }
     return count == p->column_count;
 }
@@ -179,7 +155,8 @@ static bool split_line(const profile *p, ms_span line, ms_cell cells[COLUMNS_MAX
 static void read_times(profile *p, ms_span line) {
     ms_cell cells[COLUMNS_MAX];
     if (!p->has_stages && p->read >= p->stages) {
-        fault(p, NULL, "the schedule has %d stages, and this line is one more", p->stages);
+        ms_csv_file_fault(&p->file, NULL, "the schedule has %d stages, and this line is one more",
+                          p->stages);
         p->read++;
         return;
     }
@@ -212,13 +189,14 @@ static bool is_empty(ms_span line) {
 
 /* Report stages without a line. */
 static void check_complete(profile *p) {
-    p->line = 0;
+    p->file.line = 0;
     if (!p->has_stages && p->read < p->stages) {
-        fault(p, NULL, "expected a header and %d stages, got %d", p->stages, p->read);
+        ms_csv_file_fault(&p->file, NULL, "expected a header and %d stages, got %d", p->stages,
+                          p->read);
     }
     for (int stage = 0; p->has_stages && stage < p->stages; stage++) {
         if (!p->is_given[stage]) {
-            fault(p, NULL, "stage %d is missing", stage);
+            ms_csv_file_fault(&p->file, NULL, "stage %d is missing", stage);
         }
     }
 }
@@ -226,13 +204,10 @@ static void check_complete(profile *p) {
 /* Read the header and all lines of stages. Returns MS_OK; MS_E_INPUT after reporting every
  * fault. */
 static ms_status read_lines(profile *p) {
-    int errors = p->diag->errors;
-    ms_span rest = p->body;
     ms_span line;
     bool has_header = false;
-    while (ms_cells_next_line(&rest, &line)) {
-        p->line++;
-        p->line_start = line.from;
+    while (ms_cells_next_line(&p->file.rest, &line)) {
+        p->file.line++;
         if (is_empty(line)) {
             continue;
         }
@@ -242,36 +217,36 @@ static ms_status read_lines(profile *p) {
         }
         has_header = true;
         read_header(p, line);
-        if (p->diag->errors > errors) {
-            return MS_E_INPUT; /* without columns the numbers have no meaning */
+        if (p->file.status != MS_OK) {
+            return p->file.status; /* without columns the numbers have no meaning */
         }
     }
-    if (p->diag->errors == errors) {
+    if (p->file.status == MS_OK) {
         check_complete(p);
     }
-    return p->diag->errors > errors ? MS_E_INPUT : MS_OK;
+    return p->file.status;
 }
 
-/* Read the file into p->body. Returns MS_OK; as ms_file_read; MS_E_NOMEM (reported). */
+/* Read the file into p->file. Returns MS_OK; as ms_file_read; MS_E_NOMEM (reported). */
 static ms_status read_text(profile *p) {
     ms_buffer text;
     ms_buffer_init(&text);
-    ms_status status = ms_file_read(p->path, MS_FILE_CSV, &text, p->diag);
+    ms_status status = ms_file_read(p->file.path, MS_FILE_CSV, &text, p->file.diag);
     if (status == MS_OK) {
         const char *copy = ms_arena_strndup(p->arena, ms_buffer_text(&text), text.length);
         status = copy == NULL ? MS_E_NOMEM : MS_OK;
-        p->body = ms_cells_body(copy == NULL ? "" : copy, copy == NULL ? 0 : text.length);
+        p->file.body = ms_cells_body(copy == NULL ? "" : copy, copy == NULL ? 0 : text.length);
+        p->file.rest = p->file.body;
     }
     ms_buffer_release(&text);
-    return status == MS_E_NOMEM ? ms_diag_no_memory(p->diag) : status;
+    return status == MS_E_NOMEM ? ms_diag_no_memory(p->file.diag) : status;
 }
 
 /* The lists of columns that the file lacks stay 0. */
 ms_status ms_stage_times_read(const char *path, int stages, ms_arena *arena, ms_diag *diag,
                               ms_schedule_costs *costs_out) {
     profile p = {.arena = arena,
-                 .diag = diag,
-                 .path = path,
+                 .file = {.path = path, .diag = diag},
                  .stages = stages,
                  .is_given = MS_NEW(arena, bool, stages)};
     bool has_failed = p.is_given == NULL;

@@ -101,6 +101,9 @@ ms_status ms_store_queue(ms_store *store, const ms_store_row *row);
  * and a slow disk does not take most of the time. 0: the rows need not wait, or none is held.
  * store: may be NULL. O(1). */
 double ms_store_flush_delay_s(const ms_store *store);
+/** Whether the rows that are held are to be put now: `settle` of a feed of workers asks
+ * (workers.h). *wait_s_out: ms_store_flush_delay_s; NULL: the feed ends, and no row may wait. */
+bool ms_store_is_due(const ms_store *store, double *wait_s_out);
 
 /** Put the rows that are held, in one transaction: on a slow disk the flush takes long, and is done
  * once for all rows. They are on the disk when this returns. store: NULL does nothing. Returns as

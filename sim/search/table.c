@@ -135,12 +135,6 @@ void ms_table_sort(ms_table *table) {
 
 /* ---- JSON ---- */
 
-/* Whether a row has the column's key in --json. is_left_out: the row is left out of the table. */
-static bool has_key(const ms_table_column *column, const void *row, bool is_left_out) {
-    bool is_there = column->is_of_left_out || !is_left_out;
-    return is_there && (!column->is_optional || ms_table_leaf(column, row).type != MS_VALUE_NULL);
-}
-
 /* The object that a column's key lies in: the row's own, or, for a name such as "gap.order", the
  * object "gap" in the row, which is added unless it is the row's last key. So columns of one object
  * must follow each other. */
@@ -158,8 +152,9 @@ static ms_value *object_of(ms_value *row, const char *name) {
 void ms_table_add_row(const ms_table_column *columns, const void *row, bool is_left_out,
                       ms_value *object) {
     for (const ms_table_column *column = columns; column->name != NULL; column++) {
-        if (has_key(column, row, is_left_out)) {
-            const ms_value leaf = ms_table_leaf(column, row);
+        const ms_value leaf = ms_table_leaf(column, row);
+        bool may_lack = column->is_optional && leaf.type == MS_VALUE_NULL;
+        if ((column->is_of_left_out || !is_left_out) && !may_lack) {
             ms_value_add_leaf(object_of(object, column->name), ms_table_word(column), &leaf);
         }
     }

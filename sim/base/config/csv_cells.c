@@ -90,21 +90,30 @@ bool ms_cells_next(ms_span *line, ms_cell *cell_out) {
 void ms_csv_file_begin(ms_csv_file *file, const char *text, size_t length_B) {
     file->body = file->rest = ms_cells_body(text, length_B);
     if (memchr(file->body.from, '\0', (size_t)(file->body.to - file->body.from)) != NULL) {
-        ms_csv_file_fault(file, "holds a NUL character, which is no text");
+        ms_csv_file_fault(file, NULL, "holds a NUL character, which is no text");
         file->rest.from = file->rest.to;
     }
 }
 
-void ms_csv_file_fault(ms_csv_file *file, const char *format, ...) {
+void ms_csv_file_fault(ms_csv_file *file, const ms_cell *cell, const char *format, ...) {
     char what[512];
     va_list args;
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    const ms_mark mark = {.file = file->path,
-                          .source = file->body.from,
-                          .source_B = (size_t)(file->body.to - file->body.from),
-                          .line = file->line};
+    ms_mark mark = {.file = file->path,
+                    .source = file->body.from,
+                    .source_B = (size_t)(file->body.to - file->body.from),
+                    .line = file->line};
+    if (cell != NULL) {
+        const char *start = cell->span.from;
+        while (start > file->body.from && start[-1] != '\n') {
+            start--;
+        }
+        size_t width = (size_t)(cell->span.to - cell->span.from);
+        mark.column = (int)(cell->span.from - start) + 1;
+        mark.width = width == 0 ? 1 : (int)width;
+    }
     file->status = ms_diag_at(file->diag, &mark, NULL, "%s", what);
 }
 

@@ -55,9 +55,10 @@ typedef struct ms_csv_file {
  * file: its path and diag are set by the caller before. */
 void ms_csv_file_begin(ms_csv_file *file, const char *text, size_t length_B);
 
-/** Report a fault at the current line, and set the status to MS_E_INPUT. */
-void ms_csv_file_fault(ms_csv_file *file, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+/** Report a fault at the current line, and set the status to MS_E_INPUT.
+ *  cell: of that line, which the fault is in; NULL: the fault is of the whole line. */
+void ms_csv_file_fault(ms_csv_file *file, const ms_cell *cell, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /** Go to the next line with cells; blank lines and lines that begin with '#' are skipped.
  *  cells: [most + 1]; those that the line does not have are zero.

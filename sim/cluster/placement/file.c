@@ -46,16 +46,16 @@ static int number_of(const ms_cell *cell) {
 static void assign_gpu(file_reader *reader, int rank, int gpu) {
     int gpus = ms_platform_gpus(reader->platform);
     if (rank >= reader->ranks) {
-        ms_csv_file_fault(&reader->file, "no rank %d: the mesh has 0 to %d", rank,
+        ms_csv_file_fault(&reader->file, NULL, "no rank %d: the mesh has 0 to %d", rank,
                           reader->ranks - 1);
     } else if (gpu >= gpus) {
-        ms_csv_file_fault(&reader->file, "no GPU %d: the platform '%s' has 0 to %d", gpu,
+        ms_csv_file_fault(&reader->file, NULL, "no GPU %d: the platform '%s' has 0 to %d", gpu,
                           reader->platform->name, gpus - 1);
     } else if (reader->gpus[rank] >= 0) {
-        ms_csv_file_fault(&reader->file, "rank %d stands in line %d already", rank,
+        ms_csv_file_fault(&reader->file, NULL, "rank %d stands in line %d already", rank,
                           reader->line_of[rank]);
     } else if (reader->rank_on[gpu] >= 0) {
-        ms_csv_file_fault(&reader->file, "GPU %d has rank %d already, by line %d", gpu,
+        ms_csv_file_fault(&reader->file, NULL, "GPU %d has rank %d already, by line %d", gpu,
                           reader->rank_on[gpu], reader->line_of[reader->rank_on[gpu]]);
     } else {
         reader->gpus[rank] = gpu;
@@ -72,7 +72,7 @@ static void read_line(file_reader *reader, const ms_cell *cells, int count) {
     int rank = number_of(&cells[0]);
     int gpu = number_of(&cells[1]);
     if (count != CELLS || rank < 0 || gpu < 0) {
-        ms_csv_file_fault(&reader->file, "expected a rank and its GPU, such as 0,8");
+        ms_csv_file_fault(&reader->file, NULL, "expected a rank and its GPU, such as 0,8");
         return;
     }
     assign_gpu(reader, rank, gpu);
@@ -88,7 +88,7 @@ static void check_complete(file_reader *reader) {
     }
     reader->file.line = 0;
     if (missing > 0) {
-        ms_csv_file_fault(&reader->file, "%d of %d ranks stand nowhere, the first is rank %d",
+        ms_csv_file_fault(&reader->file, NULL, "%d of %d ranks stand nowhere, the first is rank %d",
                           missing, reader->ranks, first);
     }
 }

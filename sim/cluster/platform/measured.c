@@ -86,7 +86,7 @@ static void read_row(table_reader *reader, const ms_cell cells[CELLS]) {
     int kernel = find_kernel(name);
     if (kernel == MS_MEASURED_COUNT) {
         ms_csv_file_fault(
-            &reader->file,
+            &reader->file, NULL,
             "no kernel '%s': expected gemm, gemm_accumulate, attention, attention_backward "
             "or memory",
             name);
@@ -94,12 +94,12 @@ static void read_row(table_reader *reader, const ms_cell cells[CELLS]) {
     }
     int sizes = read_sizes(shape, row.sizes);
     if (sizes < KERNELS[kernel].fewest || sizes > KERNELS[kernel].most) {
-        ms_csv_file_fault(&reader->file, "expected a shape %s, got '%s'", KERNELS[kernel].shape,
-                          shape);
+        ms_csv_file_fault(&reader->file, NULL, "expected a shape %s, got '%s'",
+                          KERNELS[kernel].shape, shape);
         return;
     }
     if (ms_unit_parse(time, MS_DIM_TIME, &row.time_s, &why) != MS_OK || !(row.time_s > 0)) {
-        ms_csv_file_fault(&reader->file,
+        ms_csv_file_fault(&reader->file, NULL,
                           "expected a time with its unit, such as '163 us', got '%s'", time);
         return;
     }
@@ -114,7 +114,7 @@ static void read_body(table_reader *reader) {
          count = ms_csv_file_next(&reader->file, cells, CELLS)) {
         copy_text(&cells[0], first);
         if (count != CELLS) {
-            ms_csv_file_fault(&reader->file, "expected kernel, shape and time");
+            ms_csv_file_fault(&reader->file, NULL, "expected kernel, shape and time");
         } else if (strcmp(first, "kernel") != 0) { /* else the header */
             read_row(reader, cells);
         }

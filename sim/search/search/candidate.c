@@ -167,8 +167,7 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
         *found = made;
     }
     if ((*found)->reason != NULL) {
-        ms_diag_error(diag, "%s", (*found)->reason);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "%s", (*found)->reason);
     }
     *spec_out = (*found)->spec;
     ms_space_mesh_of(space, digits.shape, &spec_out->mesh);
@@ -180,16 +179,13 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
 /* A list of settings, "key.path=value", while it grows. */
 typedef struct setting_list {
     ms_arena *arena; /* of the texts */
-    const char *items[SPACE_AXES_MAX * 4];
-    size_t count;
+    ms_vector items;
 } setting_list;
 
 /* Append "key=value"; a lack of memory shows in the arena. */
 static void add_setting(setting_list *list, const char *key, const char *value) {
     const char *setting = ms_point_setting(key, value, list->arena);
-    if (list->count < sizeof list->items / sizeof list->items[0]) {
-        list->items[list->count++] = setting;
-    }
+    ms_vector_add(&list->items, &setting, 1);
 }
 
 static void add_number(setting_list *list, const char *key, int number) {
@@ -262,6 +258,7 @@ ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *aren
                             ms_words *settings_out) {
     space_digits digits;
     setting_list list = {.arena = arena};
+    ms_vector_init(&list.items, sizeof(const char *));
     split_number(space, index, &digits);
     add_cluster(&space->clusters[digits.shape->cluster], &list);
     add_mesh(space, digits.shape, &list);
@@ -275,11 +272,7 @@ ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *aren
     if (space->is_at_pass_level) {
         add_setting(&list, "granularity", "pass");
     }
-    const char **items = MS_NEW(arena, const char *, list.count);
-    if (items == NULL || arena->has_failed) {
-        return MS_E_NOMEM;
-    }
-    memcpy(items, list.items, list.count * sizeof *items);
-    *settings_out = (ms_words){.items = items, .count = list.count};
-    return MS_OK;
+    size_t count = list.items.count;
+    *settings_out = (ms_words){.items = ms_vector_keep(&list.items, arena), .count = count};
+    return arena->has_failed ? MS_E_NOMEM : MS_OK;
 }

@@ -139,15 +139,6 @@ static void add_int(default_axis *draft, int number, space_need need) {
     add_value(draft, &setting, 1, need);
 }
 
-/* Whether a list has a number. */
-static bool has_number(const int *list, int count, int number) {
-    bool is_there = false;
-    for (int i = 0; i < count; i++) {
-        is_there = is_there || list[i] == number;
-    }
-    return is_there;
-}
-
 /* The default values of a key that is a whole number, and the workload's own value. */
 typedef struct default_numbers {
     const char *key;
@@ -168,7 +159,7 @@ static void add_numbers(ms_space *space, const default_numbers *numbers, ms_vect
     for (int i = 0; i < numbers->count; i++) {
         add_int(&draft, numbers->items[i], i > 0 ? numbers->need : NEEDS_NOTHING);
     }
-    if (!has_number(numbers->items, numbers->count, numbers->own)) {
+    if (!ms_space_has_number(numbers->items, numbers->count, numbers->own)) {
         add_int(&draft, numbers->own, numbers->need);
     }
     ms_vector_add(axes, &draft.axis, 1);
@@ -267,7 +258,7 @@ static void add_schedules(ms_space *space, ms_vector *axes) {
             add_schedule(&draft, kind, is_free ? CHUNKS[i] : 0);
         }
         if (is_free && kind == (int)own->kind && own->chunks > 0 &&
-            !has_number(CHUNKS, COUNT_OF(CHUNKS), own->chunks)) {
+            !ms_space_has_number(CHUNKS, COUNT_OF(CHUNKS), own->chunks)) {
             add_schedule(&draft, kind, own->chunks);
         }
     }
@@ -335,7 +326,7 @@ static void add_completed(default_axis *draft, const space_value *value) {
     for (int i = 0; i < COUNT_OF(CHUNKS) && is_free; i++) {
         add_with_chunks(draft, value, CHUNKS[i], i == 0 ? value->need : NEEDS_PIPELINE);
     }
-    if (is_free && own > 1 && !has_number(CHUNKS, COUNT_OF(CHUNKS), own)) {
+    if (is_free && own > 1 && !ms_space_has_number(CHUNKS, COUNT_OF(CHUNKS), own)) {
         add_with_chunks(draft, value, own, NEEDS_PIPELINE);
     }
 }

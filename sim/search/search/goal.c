@@ -81,9 +81,8 @@ ms_status ms_search_goal_read(ms_search_goal *goal, const char *text, ms_diag *d
     for (const char *at = text; at != NULL;) {
         size_t length = strcspn(at, ",");
         if (goal->objective_count == MS_SEARCH_OBJECTIVES_MAX) {
-            ms_diag_error(diag, "at most %d objectives, got '%s'", (int)MS_SEARCH_OBJECTIVES_MAX,
-                          text);
-            return MS_E_USAGE;
+            return ms_diag_usage(diag, "at most %d objectives, got '%s'",
+                                 (int)MS_SEARCH_OBJECTIVES_MAX, text);
         }
         ms_status status =
             find_quantity(at, length, false, diag, &goal->objectives[goal->objective_count++]);
@@ -99,8 +98,7 @@ ms_status ms_search_goal_read(ms_search_goal *goal, const char *text, ms_diag *d
 ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *diag) {
     const char *equals = strchr(text, '=');
     if (equals == NULL) {
-        ms_diag_error(diag, "expected '--max QUANTITY=VALUE', got '%s'", text);
-        return MS_E_USAGE;
+        return ms_diag_usage(diag, "expected '--max QUANTITY=VALUE', got '%s'", text);
     }
     ms_search_quantity quantity = MS_SEEK_COUNT;
     ms_status status = find_quantity(text, (size_t)(equals - text), true, diag, &quantity);
@@ -119,8 +117,7 @@ ms_status ms_search_goal_limit(ms_search_goal *goal, const char *text, ms_diag *
         ms_unit_explain(equals + 1, dim, why, sizeof why);
     }
     if (status != MS_OK) {
-        ms_diag_error(diag, "--max %s: %s", QUANTITIES[quantity].name, why);
-        return MS_E_USAGE;
+        return ms_diag_usage(diag, "--max %s: %s", QUANTITIES[quantity].name, why);
     }
     return MS_OK;
 }
@@ -157,8 +154,7 @@ ms_status ms_search_goal_check(const ms_search_goal *goal, const ms_job_spec *sp
         lacks = "without a model there are no tokens";
     }
     if (lacks != NULL) {
-        ms_diag_error(diag, "'%s': %s", cluster->name, lacks);
-        return MS_E_INPUT;
+        return ms_diag_error(diag, "'%s': %s", cluster->name, lacks);
     }
     return MS_OK;
 }

@@ -208,12 +208,8 @@ static ms_status end_job(void *context, size_t slot, const ms_worker_outcome *ou
  * this is the last call, and they are written. */
 static ms_status write_held_rows(void *context, double *wait_s_out) {
     ms_search_state *r = context;
-    double wait_s = ms_store_flush_delay_s(r->study->store);
-    if (wait_s_out != NULL) {
-        *wait_s_out = wait_s;
-        if (wait_s > 0) {
-            return MS_OK;
-        }
+    if (!ms_store_is_due(r->study->store, wait_s_out)) {
+        return MS_OK;
     }
     r->settled = r->simulated.count; /* progress counts a result once it is on the disk */
     return ms_store_flush(r->study->store);
@@ -248,11 +244,10 @@ static ms_status open_sharing(ms_search_state *r) {
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 
-/* Sort the candidates of r->feasible that were not handed to a worker yet (from r->next on), the
- * best estimate first, which is the order in which they are simulated. */
-static void sort_feasible(ms_search_state *r) {
-    if (r->feasible.count > r->next) {
-        qsort(&MS_AT(&r->feasible, ms_feasible, r->next), r->feasible.count - r->next,
+/* Sort the candidates of r->feasible from one on by their estimates. */
+static void sort_feasible(ms_search_state *r, size_t first) {
+    if (r->feasible.count > first) {
+        qsort(&MS_AT(&r->feasible, ms_feasible, first), r->feasible.count - first,
               sizeof(ms_feasible), compare_estimates);
     }
 }
@@ -263,7 +258,7 @@ static ms_status simulate(ms_search_state *r) {
     const ms_worker_feed feed = {
         .next = next_job, .done = end_job, .settle = write_held_rows, .context = r};
     const ms_workers_options options = {.jobs = r->study->jobs};
-    sort_feasible(r);
+    sort_feasible(r, r->next);
     if (r->next == r->feasible.count) {
         return r->status;
     }
@@ -310,9 +305,7 @@ static ms_status find_best(ms_search_state *r) {
  * the number of filled rows afterwards. */
 static size_t add_estimated(ms_search_state *r, ms_search_row *rows, size_t count) {
     size_t room = count + (size_t)r->study->rest_max;
-    if (r->feasible.count > 0) {
-        qsort(r->feasible.data, r->feasible.count, sizeof(ms_feasible), compare_estimates);
-    }
+    sort_feasible(r, 0);
     for (size_t i = 0; i < r->feasible.count; i++) {
         const ms_feasible *candidate = &MS_AT(&r->feasible, ms_feasible, i);
         r->out->estimated += !candidate->is_over;
@@ -373,12 +366,12 @@ static ms_status make_findings(ms_search_state *r) {
     ms_search_findings *out = r->out;
     ms_status status = make_rows(r);
     status = status == MS_OK ? make_expected(r) : status;
-    if (status == MS_OK) {
-        status = ms_reasons_list(&r->illegal, space, r->arena, &out->illegal, &out->illegal_count);
-    }
-    if (status == MS_OK) {
-        status = ms_reasons_list(&r->failed, space, r->arena, &out->failed, &out->failed_count);
-    }
+    status = status == MS_OK
+                 ? ms_reasons_list(&r->illegal, space, r->arena, &out->illegal, &out->illegal_count)
+                 : status;
+    status = status == MS_OK
+                 ? ms_reasons_list(&r->failed, space, r->arena, &out->failed, &out->failed_count)
+                 : status;
     return status == MS_E_NOMEM ? ms_diag_no_memory(r->diag) : status;
 }
 

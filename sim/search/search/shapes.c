@@ -71,13 +71,6 @@ static ms_status fault_gpus(const ms_space *space, const ms_platform *cluster, i
     return node == NULL ? MS_E_USAGE : status;
 }
 
-/* Number of GPUs of the workload's job: all GPUs of its platform, or, where `placement` puts the
- * ranks on some of them, as many as there are ranks. */
-static int gpus_of(const ms_job_spec *base) {
-    return base->placement.is_given ? (int)ms_spec_ranks(base)
-                                    : ms_platform_gpus(base->platform.cluster);
-}
-
 /* Add a cluster of a platform for each requested number of GPUs that fills whole nodes; it is a
  * fault if there is none. Without requested numbers the platform gets as many GPUs as the workload
  * has. index: of the platform in the request. file: its name or path; NULL: the workload's own
@@ -86,7 +79,8 @@ static ms_status add_clusters(const ms_space *space, size_t index, const char *f
                               ms_vector *clusters) {
     const ms_platform *cluster = space->base.platform.cluster;
     const ms_ints *asked = &space->request->gpus;
-    int own = gpus_of(&space->base);
+    int own = space->base.placement.is_given ? (int)ms_spec_ranks(&space->base)
+                                             : ms_platform_gpus(cluster);
     ms_status status = file == NULL ? MS_OK : load_platform(space, index, file, diag, &cluster);
     if (status != MS_OK) {
         return status;
@@ -193,15 +187,6 @@ static void add_orders(const ms_space *space, space_shape shape, ms_vector *shap
     }
 }
 
-/* Whether an axis may have a size. */
-static bool allows_size(const space_sizes *sizes, int size) {
-    bool is_there = sizes->is_any;
-    for (size_t i = 0; i < sizes->count && !is_there; i++) {
-        is_there = sizes->items[i] == size;
-    }
-    return is_there;
-}
-
 /* The factorization of a cluster's GPUs into sizes of axes, `f` in this file. */
 typedef struct factorizing {
     const ms_space *space;
@@ -216,7 +201,8 @@ typedef struct factorizing {
 static void factorize(const factorizing *f, int axis, int left, space_shape *shape) {
     const space_sizes *sizes = &f->space->sizes[axis];
     if (axis == KNOWN_DP) {
-        bool follows = !sizes->is_given || allows_size(sizes, left);
+        bool follows = !sizes->is_given || sizes->is_any ||
+                       ms_space_has_number(sizes->items, (int)sizes->count, left);
         shape->sizes[axis] = left;
         if (follows && f->shapes->count < SHAPES_MAX) {
             add_orders(f->space, *shape, f->shapes);
@@ -267,9 +253,8 @@ ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag) {
     if (status != MS_OK) {
         ms_diag_error(diag, "out of memory");
     } else if (shapes.count >= SHAPES_MAX) {
-        ms_diag_error(diag, "more than %d meshes in the space; give its axes fewer sizes",
-                      (int)SHAPES_MAX);
-        status = MS_E_USAGE;
+        status = ms_diag_usage(diag, "more than %d meshes in the space; give its axes fewer sizes",
+                               (int)SHAPES_MAX);
     }
     space->shape_count = shapes.count;
     space->shapes = ms_vector_keep(&shapes, space->arena);

@@ -30,8 +30,7 @@ static ms_status parse_varied(ms_space *space, const char *text, ms_diag *diag,
                               const char **key_out, ms_node **list_out) {
     const char *equals = strchr(text, '=');
     if (equals == NULL || equals == text || equals[1] == '\0') {
-        ms_diag_error(diag, "expected '--vary key.path=v1,v2,...', got '%s'", text);
-        return MS_E_USAGE;
+        return ms_diag_usage(diag, "expected '--vary key.path=v1,v2,...', got '%s'", text);
     }
     const char *list = ms_arena_printf(space->arena, "[%s]", equals + 1);
     *key_out = ms_arena_strndup(space->arena, text, (size_t)(equals - text));
@@ -325,8 +324,7 @@ static void classify(const ms_space *space, space_axis *axis) {
 static ms_status count_candidates(ms_space *space, const ms_vector *axes, ms_diag *diag) {
     space_axis *copy = MS_NEW(space->arena, space_axis, axes->count);
     if (axes->count > SPACE_AXES_MAX) {
-        ms_diag_error(diag, "more than %d keys vary", (int)SPACE_AXES_MAX);
-        return MS_E_USAGE;
+        return ms_diag_usage(diag, "more than %d keys vary", (int)SPACE_AXES_MAX);
     }
     if (axes->failed || (copy == NULL && axes->count > 0)) {
         return ms_diag_no_memory(diag);
@@ -341,9 +339,8 @@ static ms_status count_candidates(ms_space *space, const ms_vector *axes, ms_dia
         bool is_too_many =
             space->count > INT64_MAX / (int64_t)copy[i].count || templates > TEMPLATES_MAX;
         if (is_too_many) {
-            ms_diag_error(diag, "too many candidates: '%s' has %zu values", copy[i].key,
-                          copy[i].count);
-            return MS_E_USAGE;
+            return ms_diag_usage(diag, "too many candidates: '%s' has %zu values", copy[i].key,
+                                 copy[i].count);
         }
         space->count *= (int64_t)copy[i].count;
     }
@@ -393,9 +390,9 @@ ms_status ms_space_open(const ms_space_request *request, ms_arena *arena, ms_dia
     }
     if (space->base.placement.is_given &&
         (request->gpus.count > 0 || request->platforms.count > 0)) {
-        ms_diag_error(diag, "the workload's 'placement' says which GPUs it takes; take it out, or "
-                            "leave '--gpus' and '--platform' out");
-        return MS_E_USAGE;
+        return ms_diag_usage(diag,
+                             "the workload's 'placement' says which GPUs it takes; take it out, or "
+                             "leave '--gpus' and '--platform' out");
     }
     ms_vector axes;
     ms_vector_init(&axes, sizeof(space_axis));

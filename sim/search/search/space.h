@@ -158,6 +158,8 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag);
  * (reported) if there are too many; MS_E_NOMEM (reported). */
 ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag);
 
+/* Whether a list has a number. list: [count]. */
+bool ms_space_has_number(const int *list, int count, int number);
 /* Whether a word is among others. */
 bool ms_space_has_word(const ms_words *words, const char *word);
 

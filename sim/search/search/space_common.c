@@ -2,6 +2,7 @@
  * whether a key varies, and orders of the mesh with all axes. */
 #include <string.h>
 
+#include "base/text.h"
 #include "search/search/space.h"
 
 const char *ms_known_axis(int axis) {
@@ -24,8 +25,7 @@ ms_status ms_space_fault(const ms_node *node, const char *path, const char *opti
     if (node != NULL) {
         return ms_config_fault(diag, node, path, "%s", text);
     }
-    ms_diag_error(diag, "%s: %s", option, text);
-    return MS_E_INPUT;
+    return ms_diag_error(diag, "%s: %s", option, text);
 }
 
 const ms_node *ms_space_item_node(const ms_node *list, size_t index) {
@@ -52,12 +52,16 @@ bool ms_space_is_varied(const ms_vector *axes, const char *key) {
     return false;
 }
 
-bool ms_space_has_word(const ms_words *words, const char *word) {
+bool ms_space_has_number(const int *list, int count, int number) {
     bool is_there = false;
-    for (size_t i = 0; i < words->count; i++) {
-        is_there = is_there || strcmp(words->items[i], word) == 0;
+    for (int i = 0; i < count; i++) {
+        is_there = is_there || list[i] == number;
     }
     return is_there;
+}
+
+bool ms_space_has_word(const ms_words *words, const char *word) {
+    return ms_word_index(word, words->items, (int)words->count) >= 0;
 }
 
 /* Axes that the given order leaves out are added inside its last axis, but outside tp: tensor

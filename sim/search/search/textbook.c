@@ -65,9 +65,9 @@ static ms_status check_input(const ms_textbook *in, ms_diag *diag) {
                      in->device_B > 0 && in->stage_s > 0 && in->node_Bps > 0 &&
                      in->network_Bps > 0 && in->rack_Bps > 0;
     if (!has_counts || !has_sizes) {
-        ms_diag_error(diag, "a mesh needs at least one device, layer and microbatch, and sizes, "
-                            "times and bandwidths above 0");
-        return MS_E_INPUT;
+        return ms_diag_error(diag,
+                             "a mesh needs at least one device, layer and microbatch, and sizes, "
+                             "times and bandwidths above 0");
     }
     return MS_OK;
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "search/search/space.h"
 #include "search/sweep/values.h"
 
@@ -21,18 +22,6 @@ static bool read_int(const char *value, int *out) {
     return is_int;
 }
 
-/* Find a word in a list that ends with NULL. *out: its index. Returns false, with *out unchanged,
- * if it is none of them. */
-static bool read_word(const char *value, const char *const *words, int *out) {
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(words[i], value) == 0) {
-            *out = i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Setter of schedule.kind. Returns false for a text that names no kind, such as a file of a
  * schedule. */
 static bool set_kind(ms_job_spec *spec, const char *value) {
@@ -48,20 +37,19 @@ static bool set_kind(ms_job_spec *spec, const char *value) {
 /* Setter of recompute. Returns false, with the spec unchanged, for a text that is none of its
  * words. */
 static bool set_recompute(ms_job_spec *spec, const char *value) {
-    int word = 0;
-    bool is_word = read_word(value, ms_job_spec_words("recompute"), &word);
-    spec->choices.recompute = is_word ? (ms_recompute)word : spec->choices.recompute;
-    return is_word;
+    int word = ms_word_index(value, ms_job_spec_words("recompute"), MS_RECOMPUTE_SELECTIVE + 1);
+    spec->choices.recompute = word >= 0 ? (ms_recompute)word : spec->choices.recompute;
+    return word >= 0;
 }
 
 /* Setter of tensor_parallel.sequence, a truth value. Returns false, with the spec unchanged, for
  * any other text. */
 static bool set_sequence(ms_job_spec *spec, const char *value) {
-    static const char *const WORDS[] = {"false", "true", NULL};
-    int word = 0;
-    bool is_word = read_word(value, WORDS, &word);
-    spec->choices.has_sequence_parallel = is_word ? word == 1 : spec->choices.has_sequence_parallel;
-    return is_word;
+    static const char *const WORDS[] = {"false", "true"};
+    int word = ms_word_index(value, WORDS, 2);
+    spec->choices.has_sequence_parallel =
+        word < 0 ? spec->choices.has_sequence_parallel : word == 1;
+    return word >= 0;
 }
 
 /* A key whose value is an int in the spec. */

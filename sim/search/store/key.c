@@ -30,9 +30,8 @@ static ms_status put_file(ms_buffer *out, const char *folder, const char *path, 
     }
     ms_buffer_puts(&full_path, path);
     ms_status status = full_path.failed ? MS_E_NOMEM : MS_OK;
-    if (status == MS_OK) {
-        status = ms_file_read(ms_buffer_text(&full_path), MS_FILE_CSV, &text, diag);
-    }
+    status = status == MS_OK ? ms_file_read(ms_buffer_text(&full_path), MS_FILE_CSV, &text, diag)
+                             : status;
     put_part(out, "file", ms_buffer_text(&text));
     ms_buffer_release(&full_path);
     ms_buffer_release(&text);

@@ -320,12 +320,8 @@ static ms_status end_job(void *context, size_t ticket, const ms_worker_outcome *
  * call (wait_s_out NULL). *wait_s_out: how long they should wait [s]. */
 static ms_status write_held_rows(void *context, double *wait_s_out) {
     points_run *r = context;
-    double wait_s = ms_store_flush_delay_s(r->study->store);
-    if (wait_s_out != NULL) {
-        *wait_s_out = wait_s;
-        if (wait_s > 0) {
-            return MS_OK;
-        }
+    if (!ms_store_is_due(r->study->store, wait_s_out)) {
+        return MS_OK;
     }
     ms_status status = ms_store_flush(r->study->store);
     for (; r->untold > 0; r->untold--) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/folder.h"
+#include "base/text.h"
 #include "base/usage.h"
 
 /* Ending of a shard's file, and what follows it while the shard is not complete. */
@@ -28,9 +29,8 @@ ms_status ms_shard_read(const char *text, ms_diag *diag, ms_study_shard *shard_o
     bool is_read = strspn(text, "0123456789/") == strlen(text) &&
                    sscanf(text, "%9d/%9d%n", &index, &count, &length) == 2 && text[length] == '\0';
     if (!is_read || index >= count || count > MS_SHARDS_MAX) {
-        ms_diag_error(diag, "expected a shard as I/N with 0 <= I < N <= %d, got '%s'",
-                      MS_SHARDS_MAX, text);
-        return MS_E_USAGE;
+        return ms_diag_usage(diag, "expected a shard as I/N with 0 <= I < N <= %d, got '%s'",
+                             MS_SHARDS_MAX, text);
     }
     *shard_out = (ms_study_shard){index, count};
     return MS_OK;
@@ -227,9 +227,8 @@ static ms_status add_file(merging *m, const char *name) {
         return MS_OK;
     }
     if (m->report->count != 0 && m->report->count != shard.count) {
-        ms_diag_error(m->diag, "'%s' has shards of %d and of %d: remove those of one study",
-                      m->folder, m->report->count, shard.count);
-        return MS_E_INPUT;
+        return ms_diag_error(m->diag, "'%s' has shards of %d and of %d: remove those of one study",
+                             m->folder, m->report->count, shard.count);
     }
     if (m->report->count == 0) {
         m->report->count = shard.count;
@@ -258,8 +257,8 @@ static ms_status list_files(merging *m) {
     }
     ms_vector_release(&names);
     if (status == MS_OK && m->report->count == 0) {
-        ms_diag_error(m->diag, "'%s' has no shards: no file is called shard-I-of-N.db", m->folder);
-        status = MS_E_INPUT;
+        status = ms_diag_error(m->diag, "'%s' has no shards: no file is called shard-I-of-N.db",
+                               m->folder);
     }
     return status;
 }
@@ -268,10 +267,8 @@ static ms_status list_files(merging *m) {
  * it. Returns MS_OK; MS_E_NOMEM (reported). */
 static ms_status add_program(merging *m, const char *program) {
     ms_vector *known = &m->programs;
-    for (size_t i = 0; i < known->count; i++) {
-        if (strcmp(MS_AT(known, const char *, i), program) == 0) {
-            return MS_OK;
-        }
+    if (ms_word_index(program, known->data, (int)known->count) >= 0) {
+        return MS_OK;
     }
     const char *copy = ms_arena_strdup(m->arena, program);
     bool has_room = copy != NULL && ms_vector_add(known, &copy, 1) != NULL;
@@ -360,13 +357,6 @@ static ms_status list_missing(merging *m) {
     return MS_OK;
 }
 
-/* Move the list of the program's versions to the report. Returns MS_OK; MS_E_NOMEM (reported). */
-static ms_status list_programs(merging *m) {
-    size_t count = m->programs.count;
-    m->report->programs = (ms_words){ms_vector_keep(&m->programs, m->arena), count};
-    return m->report->programs.items == NULL ? ms_diag_no_memory(m->diag) : MS_OK;
-}
-
 /* Put the rows of all complete shards into the merged store, in one transaction: all or none. */
 static ms_status merge_shards(merging *m) {
     ms_status status = ms_store_begin(m->study);
@@ -392,9 +382,10 @@ ms_status ms_shards_merge(const char *folder, ms_arena *arena, ms_diag *diag,
     status = status == MS_OK ? ms_store_count(m.study, &report_out->rows) : status;
     status = status == MS_OK ? list_doubles(&m) : status;
     status = status == MS_OK ? list_missing(&m) : status;
-    status = status == MS_OK ? list_programs(&m) : status;
+    report_out->programs.count = m.programs.count;
+    report_out->programs.items = ms_vector_keep(&m.programs, arena);
+    status = status == MS_OK && arena->has_failed ? ms_diag_no_memory(diag) : status;
     ms_store_close(m.study);
     ms_vector_release(&m.keys);
-    ms_vector_release(&m.programs);
     return status;
 }

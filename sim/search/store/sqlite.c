@@ -62,24 +62,14 @@ static ms_status report_failure(const ms_store *store, int code, const char *doi
         return ms_diag_no_memory(store->diag);
     }
     if (primary == SQLITE_NOTADB) {
-        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is no SQLite database", path);
-        return MS_E_INPUT;
+        return ms_diag_error(store->diag, "'%s' is no store of meshsim: it is no SQLite database",
+                             path);
     }
     int error = system_error(store);
-    if (primary == SQLITE_CORRUPT && error != 0) {
-        ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path, strerror(error));
-        return MS_E_IO;
-    }
     /* statements are meshsim's own, so an error in one comes from the contents of the file */
-    if (primary == SQLITE_CORRUPT || primary == SQLITE_ERROR || primary == SQLITE_TOOBIG ||
-        primary == SQLITE_INTERRUPT) {
-        ms_diag_error(store->diag, "the store '%s' is damaged", path);
-        return MS_E_INPUT;
-    }
-    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) {
-        ms_diag_error(store->diag, "cannot %s the store '%s': another process holds it", doing,
-                      path);
-        return MS_E_IO;
+    if ((primary == SQLITE_CORRUPT && error == 0) || primary == SQLITE_ERROR ||
+        primary == SQLITE_TOOBIG || primary == SQLITE_INTERRUPT) {
+        return ms_diag_error(store->diag, "the store '%s' is damaged", path);
     }
     /* if SQLite cannot open a file for writing, it tries to read it, and then only knows that it
      * could not: ms_target_check reports the cause */
@@ -87,9 +77,13 @@ static ms_status report_failure(const ms_store *store, int code, const char *doi
         ms_target_check(path, MS_TARGET_FILE, store->diag) != MS_OK) {
         return MS_E_IO;
     }
-    bool has_cause = error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN);
+    bool is_held = primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
+    bool has_cause = error != 0 && (primary == SQLITE_IOERR || primary == SQLITE_CANTOPEN ||
+                                    primary == SQLITE_CORRUPT);
     ms_diag_error(store->diag, "cannot %s the store '%s': %s", doing, path,
-                  has_cause ? strerror(error) : sqlite3_errstr(code));
+                  is_held     ? "another process holds it"
+                  : has_cause ? strerror(error)
+                              : sqlite3_errstr(code));
     return MS_E_IO;
 }
 
@@ -120,14 +114,6 @@ static int ask_number(const ms_store *store, const char *sql, int64_t *number_ou
 
 /* ---- statements, made from the list of columns ---- */
 
-static const char *sql_type(const ms_table_column *column) {
-    static const char *const TYPES[] = {[MS_COLUMN_TEXT] = "TEXT",
-                                        [MS_COLUMN_INT] = "INTEGER",
-                                        [MS_COLUMN_NUMBER] = "REAL",
-                                        [MS_COLUMN_BOOL] = "INTEGER"};
-    return TYPES[column->type];
-}
-
 static void add_names(ms_buffer *sql) {
     ms_buffer_puts(sql, MS_STORE_OWN_COLUMNS);
     for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
@@ -153,27 +139,25 @@ static void add_put(ms_buffer *sql, bool replaces) {
     ms_buffer_puts(sql, ")");
 }
 
-/* Compile a statement. Returns SQLite's code. */
+/* Compile a statement, and release its text. Returns SQLite's code. */
 static int prepare(const ms_store *store, ms_buffer *sql, sqlite3_stmt **statement_out) {
-    return sql->failed
-               ? SQLITE_NOMEM
-               : sqlite3_prepare_v2(store->base, ms_buffer_text(sql), -1, statement_out, NULL);
+    int code = sql->failed
+                   ? SQLITE_NOMEM
+                   : sqlite3_prepare_v2(store->base, ms_buffer_text(sql), -1, statement_out, NULL);
+    ms_buffer_release(sql);
+    return code;
 }
 
 /* Compile the statements that find and put a row. Returns MS_OK; as report_failure. */
 static ms_status prepare_both(ms_store *store) {
-    ms_buffer find;
-    ms_buffer put;
-    ms_buffer_init(&find);
-    ms_buffer_init(&put);
-    add_find(&find, "WHERE key = ?");
-    add_put(&put, store->options.is_fresh);
-    int code = prepare(store, &find, &store->find);
+    ms_buffer sql;
+    ms_buffer_init(&sql);
+    add_find(&sql, "WHERE key = ?");
+    int code = prepare(store, &sql, &store->find);
     if (code == SQLITE_OK && !store->options.is_read_only) {
-        code = prepare(store, &put, &store->put);
+        add_put(&sql, store->options.is_fresh);
+        code = prepare(store, &sql, &store->put);
     }
-    ms_buffer_release(&find);
-    ms_buffer_release(&put);
     return code == SQLITE_OK ? MS_OK : report_failure(store, code, "read");
 }
 
@@ -181,32 +165,31 @@ static ms_status prepare_both(ms_store *store) {
 
 /* Append CREATE TABLE as each store has it, word for word (check_schema). */
 static void add_table(ms_buffer *sql) {
+    static const char *const TYPES[] = {[MS_COLUMN_TEXT] = "TEXT",
+                                        [MS_COLUMN_INT] = "INTEGER",
+                                        [MS_COLUMN_NUMBER] = "REAL",
+                                        [MS_COLUMN_BOOL] = "INTEGER"};
     ms_buffer_puts(
         sql, "CREATE TABLE points (key TEXT PRIMARY KEY, program TEXT, settings TEXT, digest TEXT");
     for (const ms_table_column *column = MS_STORE_COLUMNS; column->name != NULL; column++) {
-        ms_buffer_printf(sql, ", \"%s\" %s", column->name, sql_type(column));
+        ms_buffer_printf(sql, ", \"%s\" %s", column->name, TYPES[column->type]);
     }
     ms_buffer_puts(sql, ")");
 }
 
-/* Create the table in an empty database, and mark it as a store. Returns SQLite's code. */
-static int create_table(const ms_store *store) {
+/* In a new file, create the table and mark the file as a store; in each write the format's version,
+ * which shows whether the file can be written. Returns SQLite's code. */
+static int prepare_table(const ms_store *store, bool is_new) {
     ms_buffer sql;
     ms_buffer_init(&sql);
-    add_table(&sql);
-    ms_buffer_printf(&sql, "; PRAGMA application_id = %d; ", APPLICATION_ID);
+    if (is_new) {
+        add_table(&sql);
+        ms_buffer_printf(&sql, "; PRAGMA application_id = %d; ", APPLICATION_ID);
+    }
+    ms_buffer_printf(&sql, "PRAGMA user_version = %d", MS_STORE_FORMAT_VERSION);
     int code = sql.failed ? SQLITE_NOMEM : run(store, ms_buffer_text(&sql));
     ms_buffer_release(&sql);
     return code;
-}
-
-/* Create the table in a new file, and write the format's version, which shows whether the file can
- * be written. */
-static int prepare_table(const ms_store *store, bool is_new) {
-    char version[64];
-    int code = is_new ? create_table(store) : SQLITE_OK;
-    snprintf(version, sizeof version, "PRAGMA user_version = %d", MS_STORE_FORMAT_VERSION);
-    return code == SQLITE_OK ? run(store, version) : code;
 }
 
 /* ---- checking that a file is a store ---- */
@@ -243,11 +226,10 @@ static ms_status check_schema(const ms_store *store) {
         } else if (code == SQLITE_ROW) {
             const unsigned char *type = sqlite3_column_text(objects, 0);
             const unsigned char *name = sqlite3_column_text(objects, 1);
-            ms_diag_error(store->diag,
-                          "the store '%s' has a %.20s '%.60s' that is not as meshsim makes it",
-                          store->path, type == NULL ? (const unsigned char *)"thing" : type,
-                          name == NULL ? (const unsigned char *)"" : name);
-            status = MS_E_INPUT;
+            status = ms_diag_error(
+                store->diag, "the store '%s' has a %.20s '%.60s' that is not as meshsim makes it",
+                store->path, type == NULL ? (const unsigned char *)"thing" : type,
+                name == NULL ? (const unsigned char *)"" : name);
         }
     }
     enum { OBJECTS = 2 }; /* the table and its index */
@@ -270,9 +252,8 @@ static ms_status check_pages(const ms_store *store) {
         code = SQLITE_CORRUPT; /* SQLite reports a page that it could not read as a damaged one */
     } else if (code == SQLITE_ROW && !ms_sqlite_is_text(check, 0, "ok")) {
         const unsigned char *fault = sqlite3_column_text(check, 0);
-        ms_diag_error(store->diag, "the store '%s' is damaged: %.200s", store->path,
-                      fault == NULL ? (const unsigned char *)"" : fault);
-        status = MS_E_INPUT;
+        status = ms_diag_error(store->diag, "the store '%s' is damaged: %.200s", store->path,
+                               fault == NULL ? (const unsigned char *)"" : fault);
     }
     sqlite3_finalize(check);
     return code == SQLITE_ROW ? status : report_failure(store, code, "read");
@@ -282,18 +263,18 @@ static ms_status check_pages(const ms_store *store) {
  * version of the format. Returns MS_OK; MS_E_INPUT (reported). */
 static ms_status check_kind(const ms_store *store, int64_t application, int64_t version) {
     if (application != APPLICATION_ID) {
-        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is another program's database",
-                      store->path);
-        return MS_E_INPUT;
+        return ms_diag_error(store->diag,
+                             "'%s' is no store of meshsim: it is another program's database",
+                             store->path);
     }
     if (version != MS_STORE_FORMAT_VERSION) {
         bool is_later = version > MS_STORE_FORMAT_VERSION;
-        ms_diag_error(store->diag,
-                      "the store '%s' was written by %s version of meshsim (format %lld; this one "
-                      "reads format %d, and would simulate its points again): name another file",
-                      store->path, is_later ? "a later" : "an earlier", (long long)version,
-                      MS_STORE_FORMAT_VERSION);
-        return MS_E_INPUT;
+        return ms_diag_error(
+            store->diag,
+            "the store '%s' was written by %s version of meshsim (format %lld; this one "
+            "reads format %d, and would simulate its points again): name another file",
+            store->path, is_later ? "a later" : "an earlier", (long long)version,
+            MS_STORE_FORMAT_VERSION);
     }
     return MS_OK;
 }
@@ -360,8 +341,7 @@ static ms_status open_for_reading(ms_store *store) {
     bool is_new = false;
     ms_status status = identify(store, &is_new);
     if (status == MS_OK && is_new) {
-        ms_diag_error(store->diag, "'%s' is no store of meshsim: it is empty", store->path);
-        return MS_E_INPUT;
+        return ms_diag_error(store->diag, "'%s' is no store of meshsim: it is empty", store->path);
     }
     return status;
 }
@@ -465,10 +445,18 @@ static ms_status read_row(const ms_store *store, sqlite3_stmt *found, ms_arena *
     return ms_sqlite_read_row(&reader, row_out);
 }
 
-/* Look for a key with store->find, which the caller resets. Returns SQLite's code. */
-static int find_row(const ms_store *store, const char *key) {
+/* Look for a key with store->find, which the caller resets. A store that may only be read has to
+ * have it. Returns MS_OK; MS_E_IO (reported); as report_failure. */
+static ms_status find_row(const ms_store *store, const char *key, bool *is_found_out) {
     int code = sqlite3_bind_text(store->find, 1, key, -1, SQLITE_STATIC);
-    return code == SQLITE_OK ? sqlite3_step(store->find) : code;
+    code = code == SQLITE_OK ? sqlite3_step(store->find) : code;
+    *is_found_out = code == SQLITE_ROW;
+    if (code != SQLITE_ROW && code != SQLITE_DONE) {
+        return report_failure(store, code, "read");
+    }
+    return *is_found_out || !store->is_frozen
+               ? MS_OK
+               : report_frozen(store, ", and lacks a point of the study");
 }
 
 /* With the option is_fresh no stored row is used. In a store that turned out to be read-only
@@ -479,34 +467,22 @@ ms_status ms_store_find(ms_store *store, const char *key, ms_arena *arena, ms_st
     if (store->options.is_fresh) {
         return MS_OK;
     }
-    int code = find_row(store, key);
-    ms_status status = MS_OK;
-    if (code == SQLITE_ROW) {
+    ms_status status = find_row(store, key, is_found_out);
+    if (*is_found_out) {
         status = read_row(store, store->find, arena, row_out);
         *is_found_out = status == MS_OK;
-    } else if (code != SQLITE_DONE) {
-        status = report_failure(store, code, "read");
-    } else if (store->is_frozen) {
-        status = report_frozen(store, ", and lacks a point of the study");
     }
     sqlite3_reset(store->find);
     return status;
 }
 
-/* Put a row into a read-only store, where nothing is written. Returns MS_OK if the store has the
- * key already; else MS_E_IO (reported). */
-static ms_status put_frozen(ms_store *store, const ms_store_row *row) {
-    int code = find_row(store, row->key);
-    sqlite3_reset(store->find);
-    if (code == SQLITE_DONE) {
-        return report_frozen(store, ", and lacks a point of the study");
-    }
-    return code == SQLITE_ROW ? MS_OK : report_failure(store, code, "read");
-}
-
+/* A read-only store takes the rows that it has already. */
 ms_status ms_store_put(ms_store *store, const ms_store_row *row) {
     if (store->is_frozen) {
-        return put_frozen(store, row);
+        bool is_found = false;
+        ms_status found = find_row(store, row->key, &is_found);
+        sqlite3_reset(store->find);
+        return found;
     }
     int code = ms_sqlite_bind_row(store->put, row);
     code = code == SQLITE_OK ? sqlite3_step(store->put) : code;
@@ -552,6 +528,13 @@ double ms_store_flush_delay_s(const ms_store *store) {
     return store == NULL || store->held.count == 0 ? 0 : fmax(0, store->next_s - ms_wall_s());
 }
 
+bool ms_store_is_due(const ms_store *store, double *wait_s_out) {
+    if (wait_s_out != NULL) {
+        *wait_s_out = ms_store_flush_delay_s(store);
+    }
+    return wait_s_out == NULL || *wait_s_out <= 0;
+}
+
 /* All rows are written in one transaction, or none of them. The next flush waits for about as long
  * as this one took, so that at most half of the time is spent on writing. */
 ms_status ms_store_flush(ms_store *store) {
@@ -582,7 +565,6 @@ ms_status ms_store_each(ms_store *store, ms_arena *arena,
     ms_buffer_init(&sql);
     add_find(&sql, "ORDER BY key");
     int code = prepare(store, &sql, &all);
-    ms_buffer_release(&sql);
     ms_status status = code == SQLITE_OK ? MS_OK : report_failure(store, code, "read");
     for (bool is_over = false; status == MS_OK && !is_over;) {
         code = sqlite3_step(all);

@@ -111,12 +111,11 @@ static const char *cell_fault(sqlite3_stmt *from, int index, const ms_table_colu
  * MS_E_INPUT. */
 static ms_status refuse_cell(const ms_sqlite_row *r, int index, const char *expected) {
     const unsigned char *text = sqlite3_column_text(r->from, index);
-    ms_diag_error(r->diag,
-                  "the store '%s' is damaged: expected %s as '%s' of row %lld, got '%.60s'",
-                  r->path, expected, sqlite3_column_name(r->from, index),
-                  (long long)sqlite3_column_int64(r->from, sqlite3_column_count(r->from) - 1),
-                  text == NULL ? (const unsigned char *)"NULL" : text);
-    return MS_E_INPUT;
+    return ms_diag_error(
+        r->diag, "the store '%s' is damaged: expected %s as '%s' of row %lld, got '%.60s'", r->path,
+        expected, sqlite3_column_name(r->from, index),
+        (long long)sqlite3_column_int64(r->from, sqlite3_column_count(r->from) - 1),
+        text == NULL ? (const unsigned char *)"NULL" : text);
 }
 
 /* Check all cells of a row: texts in its own columns, a status that goes with its reason, and each

@@ -79,16 +79,23 @@ const ms_field MS_SWEEP_FIELDS[] = {
 
 /* ---- axes ---- */
 
+/* Whether an axis of the sweep has a key. */
+static bool is_varied(const ms_sweep *sweep, const char *path) {
+    bool is_found = false;
+    for (size_t i = 0; i < sweep->key_count; i++) {
+        is_found = is_found || strcmp(sweep->keys[i].path, path) == 0;
+    }
+    return is_found;
+}
+
 /* Add a key with its values to an axis. Keys of one axis go together, so they must have equally
  * many values. node: the values. key_path: path of the axis, for messages. Returns MS_OK;
  * MS_E_INPUT (reported); MS_E_NOMEM (reported). */
 static ms_status add_key(sweep_reading *r, const ms_node *node, size_t axis, const char *key_path) {
     ms_sweep *out = r->out;
     ms_words values = {NULL, 0};
-    for (size_t i = 0; i < out->key_count; i++) {
-        if (strcmp(out->keys[i].path, node->key) == 0) {
-            return ms_config_fault(r->diag, node, key_path, "this key has an axis already");
-        }
+    if (is_varied(out, node->key)) {
+        return ms_config_fault(r->diag, node, key_path, "this key has an axis already");
     }
     if (r->text.set != NULL && ms_node_get(r->text.set, node->key) != NULL) {
         return ms_config_fault(r->diag, node, key_path, "this key has a value in 'set' already");
@@ -196,15 +203,6 @@ static ms_status find_workload(sweep_reading *r) {
     return file == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
-/* Whether an axis of the sweep has a key. */
-static bool is_varied(const ms_sweep *sweep, const char *path) {
-    bool is_found = false;
-    for (size_t i = 0; i < sweep->key_count; i++) {
-        is_found = is_found || strcmp(sweep->keys[i].path, path) == 0;
-    }
-    return is_found;
-}
-
 /* Unless the workload or the sweep sets the granularity, add the setting that simulates each pass
  * as one operation, which is four to forty times faster. The choice is a setting of every point, so
  * that `run` with the settings of a point gives the same result. Returns as ms_yaml_load. */
@@ -279,22 +277,16 @@ static ms_status try_values(sweep_reading *r) {
 
 /* ---- the picture ---- */
 
-/* The column of numbers with a name in the results; NULL: there is none. */
-static const ms_table_column *find_quantity(const char *name) {
-    const ms_table_column *column = MS_STORE_COLUMNS;
-    while (column->name != NULL && strcmp(column->name, name) != 0) {
-        column++;
-    }
-    return column->name != NULL && column->type == MS_COLUMN_NUMBER ? column : NULL;
-}
-
-/* Report that `picture.quantity` is no column of numbers, with the nearest name. Returns
- * MS_E_INPUT. */
-static ms_status refuse_quantity(const sweep_reading *r, const char *name) {
+/* Check that a column of the results has a name and holds numbers. Returns MS_OK; MS_E_INPUT
+ * (reported). */
+static ms_status check_quantity(const sweep_reading *r, const char *name) {
     const char *names[COLUMNS_MAX];
     size_t count = 0;
     for (const ms_table_column *c = MS_STORE_COLUMNS; c->name != NULL && count < COLUMNS_MAX; c++) {
         names[count++] = c->type == MS_COLUMN_NUMBER ? c->name : NULL;
+        if (names[count - 1] != NULL && strcmp(c->name, name) == 0) {
+            return MS_OK;
+        }
     }
     return ms_config_fault(r->diag, ms_node_get(r->text.picture, "quantity"), "picture.quantity",
                            "no column of the results is called '%s'%s", name,
@@ -328,7 +320,7 @@ static ms_status read_picture(sweep_reading *r) {
     }
     r->out->picture = (ms_sweep_picture){
         .kind = (ms_sweep_drawing)text.kind, .title = text.title, .quantity = text.quantity};
-    status = find_quantity(text.quantity) == NULL ? refuse_quantity(r, text.quantity) : MS_OK;
+    status = check_quantity(r, text.quantity);
     ms_status x_status = find_x(r, text.x);
     status = status == MS_OK ? x_status : status;
     if (status == MS_OK && text.kind == MS_DRAW_HEAT && r->out->axis_count != 2) {

@@ -13,12 +13,6 @@ typedef struct candidates {
     size_t count;
 } candidates;
 
-/* Whether a change is one of list_memory (list.c): twice the memory with less recomputation. Its
- * first setting is `recompute`. */
-static bool is_of_memory(const ms_whatif *change) {
-    return strncmp(change->settings.items[0], "recompute=", sizeof "recompute=" - 1) == 0;
-}
-
 /* List the changes and read the job with each of them. Changes with which the job cannot be read
  * are left out without a message. *out: in `arena`. Returns MS_OK; MS_E_IO; MS_E_NOMEM
  * (reported). */
@@ -67,6 +61,7 @@ static bool check_memory(const ms_job *job, const ms_run_figures *figures, ms_ar
 static ms_status make_rows(const ms_whatif_study *study, const candidates *c,
                            const ms_worker_outcome *outcomes, ms_arena *arena, ms_diag *diag,
                            size_t *count_out) {
+    static const char MEMORY[] = "recompute="; /* which a change of the memory begins with */
     size_t kept = 0;
     for (size_t i = 0; i < c->count; i++) {
         const ms_worker_outcome *outcome = &outcomes[i];
@@ -76,7 +71,7 @@ static ms_status make_rows(const ms_whatif_study *study, const candidates *c,
             ms_diag_error(diag, "what if %s: %s", row.change, outcome->reason);
             return outcome->status;
         }
-        if (is_row && is_of_memory(&row)) {
+        if (is_row && strncmp(row.settings.items[0], MEMORY, sizeof MEMORY - 1) == 0) {
             is_row = check_memory(study->job, &outcome->figures, arena, &row);
         }
         if (is_row) {
