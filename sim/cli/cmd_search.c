@@ -414,7 +414,9 @@ static ms_status run(const ms_invocation *call) {
                  ? is_most ? ms_space_open_most(&request, call->arena, call->diag, &study.space)
                            : ms_space_open(&request, call->arena, call->diag, &study.space)
                  : status;
-    status = status == MS_OK ? ms_cli_note_framework(call, ms_space_base(study.space)) : status;
+    status = status == MS_OK ? ms_cli_note_framework(call, ms_cli_data_folder(call->arena),
+                                                     ms_space_base(study.space))
+                             : status;
     study.top = (int)top;
     if (status == MS_OK && ms_cli_has(call, "plan")) {
         return ms_cli_write_plan(call);

@@ -246,7 +246,8 @@ ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *reque
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);
     }
-    return status == MS_OK ? ms_cli_note_framework(call, &job_out->spec) : status;
+    return status == MS_OK ? ms_cli_note_framework(call, request_out->data_folder, &job_out->spec)
+                           : status;
 }
 
 /* An override of a platform without "platform.", with which it may begin as in a workload. */

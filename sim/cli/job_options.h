@@ -122,7 +122,8 @@ ms_status ms_cli_read_placement(const ms_invocation *call, const ms_platform *pl
 /* Write a note for a job that names no framework: the keys that Megatron Core's profile would
  * assume and the workload's file does not set. A job with a framework gets no note, nor does one
  * with given costs, which no framework changes.  Returns MS_OK; MS_E_NOMEM (reported). */
-ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec);
+ms_status ms_cli_note_framework(const ms_invocation *call, const char *data_folder,
+                                const ms_job_spec *spec);
 
 /* Add the object `page` to a tree: facts about the job that text and Markdown show and --json has
  * no keys for, such as its nodes and stages.  Returns the object; NULL when memory runs out. */

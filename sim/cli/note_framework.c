@@ -76,11 +76,12 @@ static const ms_node *read_profile(const char *data_folder, ms_arena *arena) {
     return is_read ? root : NULL;
 }
 
-ms_status ms_cli_note_framework(const ms_invocation *call, const ms_job_spec *spec) {
+ms_status ms_cli_note_framework(const ms_invocation *call, const char *data_folder,
+                                const ms_job_spec *spec) {
     if (spec->framework.name != NULL || spec->framework.is_none || !spec->has_model) {
         return MS_OK;
     }
-    const ms_node *profile = read_profile(ms_cli_data_folder(call->arena), call->arena);
+    const ms_node *profile = read_profile(data_folder, call->arena);
     ms_buffer text = {0};
     if (profile != NULL) {
         add_assumptions(profile, spec->source.root, &text);
