@@ -23,8 +23,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, No
 
 OK, NO, USAGE, INPUT, FAILED, BUG = 0, 1, 2, 3, 4, 70
 TEXT_MAX_B = 16 * 2**20
-PAGE_WIDTH = 80
-"""columns of a message on a terminal"""
 QUOTE_COLUMNS, QUOTE_BEFORE = 71, 30
 """columns of a quoted line, and of them those up to the fault in the middle of a longer line.  Source: sim/base/diag.c"""
 FAULTS_MAX = 20
@@ -93,8 +91,8 @@ class Talk:
     def write(self, text: str) -> None:
         """Say lines as they are; to a terminal wrapped at words."""
         stream = self.stream or sys.stderr
-        if stream.isatty():
-            text = "".join(self._wrapped(line) for line in text.splitlines(keepends=True))
+        if stream.isatty():  # 80 columns, as the C program's
+            text = "".join(textwrap.fill(line, 80, subsequent_indent=" " * 6, break_on_hyphens=False) + "\n" for line in text.splitlines())
         with contextlib.suppress(OSError):
             stream.write(text)
             stream.flush()
@@ -105,24 +103,15 @@ class Talk:
         else:
             line = f":{place.line}" if place.line > 0 else ""
             column = f":{place.column}" if line and place.column > 0 else ""
-            text = f"{place.file}{line}{column}: {kind}: {message}\n" + (self._caret(place) if kind == "error" else "")
+            text = f"{place.file}{line}{column}: {kind}: {message}\n" + (self._caret(place) if kind == "error" and place.source else "")
         self.write(visible(text))
-
-    @staticmethod
-    def _wrapped(line: str) -> str:
-        short = len(line.rstrip("\n")) <= PAGE_WIDTH
-        return line if short else textwrap.fill(line, PAGE_WIDTH, subsequent_indent=" " * 6, break_on_hyphens=False) + "\n"
 
     @staticmethod
     def _caret(place: Place) -> str:
         line = "".join(" " if character < " " else character for character in place.source)
-        if not line:
-            return ""
-        is_near = place.column + place.width <= QUOTE_COLUMNS - 2
-        first = 0 if is_near else max(0, min(place.column - QUOTE_BEFORE, len(line) - QUOTE_COLUMNS))
+        first = 0 if place.column + place.width <= QUOTE_COLUMNS - 2 else max(0, min(place.column - QUOTE_BEFORE, len(line) - QUOTE_COLUMNS))
         last = first + QUOTE_COLUMNS
-        quote = ("..." + line[first + 3:last] if first > 0 else line[:last])
-        quote = quote[:-3] + "..." if last < len(line) else quote
+        quote = ("..." if first > 0 else line[:3]) + line[first + 3:last - 3] + ("..." if last < len(line) else line[max(3, last - 3):last])
         text = f"{place.line:5d} | {quote}\n"
         if 0 < place.column <= len(line) + 1:
             width = max(1, min(place.width, min(last, len(line)) - place.column + 1))
