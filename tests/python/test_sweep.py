@@ -35,8 +35,8 @@ FIGURES = ["step_time_s", "tokens_per_s", "mfu", "bubble_fraction", "idle_fracti
 
 
 def start(*words, **more):
-    return subprocess.Popen([PROGRAM, "sweep", *(str(word) for word in words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True, **more)
+    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+    return subprocess.Popen([PROGRAM, "sweep", *(str(word) for word in words)], **options)
 
 
 def run(*words, **more):
@@ -219,7 +219,8 @@ class Store(InFolder):
         self.expected()
         kept = 0
         for attempt in range(2 * kills):
-            process = start(self.sweep, "--store", self.store, "--jobs", 2, start_new_session=True)
+            # the table of a sweep that has ended would fill a pipe that nobody reads
+            process = start(self.sweep, "--store", self.store, "--jobs", 2, start_new_session=True, stdout=subprocess.DEVNULL)
             await_rows(process, self.store, 1)
             kill_one(process, draw, is_worker=attempt % 2 == 1)
             kept = self.assert_right(kept) if self.store.exists() else kept
