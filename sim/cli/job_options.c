@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/config/find.h"
 #include "base/failure.h"
@@ -190,37 +191,53 @@ static ms_status read_run(const ms_invocation *call, ms_job_request *request) {
     return status;
 }
 
+/* Whether a file can be read once more. The text of a pipe is gone, and opening a FIFO again would
+ * wait for a writer. path: NULL, or the name of no file, as that of an installed platform: true. */
+static bool is_readable_again(const char *path) {
+    struct stat facts;
+    return path == NULL || stat(path, &facts) != 0 || S_ISREG(facts.st_mode);
+}
+
+/* Find the number of nodes that the job's own mesh needs, and try the job with it. Returns the
+ * override if it makes a job that fits in memory; NULL if not, or if it cannot be tried. */
+static const char *find_nodes(const ms_invocation *call, const ms_job_request *request,
+                              const ms_job_spec *spec, ms_diag *mute) {
+    const int64_t ranks = ms_spec_ranks(spec), per_node = spec->platform.cluster->gpus_per_node;
+    const char *nodes = ms_arena_printf(call->arena, "platform.nodes=%d", (int)(ranks / per_node));
+    const ms_words one = {.items = &nodes, .count = 1};
+    ms_job_request tried;
+    ms_job_spec other;
+    ms_words sets;
+    bool is_found = false;
+    bool is_other = ranks % per_node == 0 && ranks != ms_platform_gpus(spec->platform.cluster);
+    bool is_tried = is_other && nodes != NULL && is_readable_again(spec->source.path) &&
+                    is_readable_again(request->platform) &&
+                    ms_cli_extend_request(request, &one, call->arena, &tried) &&
+                    ms_job_spec_read(&tried, call->arena, mute, &other) == MS_OK &&
+                    ms_nearest_mesh_find(&other, call->arena, mute, &sets, &is_found) == MS_OK;
+    return is_tried && is_found && sets.count == 0 ? nodes : NULL;
+}
+
 /* Propose settings for a workload whose keys are sound but make no job: the nearest mesh that does,
- * and for the mesh as it is another number of nodes. Both were tried, and fit in memory. Nothing is
- * proposed where a key itself is wrong. */
-static void propose_mesh(const ms_invocation *call, const ms_job_request *request) {
+ * and for the mesh as it is another number of nodes. Both were tried, and fit in memory. */
+static void propose_mesh(const ms_invocation *call, const ms_job_request *request,
+                         const ms_job_spec *spec) {
     ms_buffer text = {0};
     ms_diag mute;
-    ms_job_request tried;
-    ms_job_spec spec;
-    ms_words sets;
-    const char *nodes = ""; /* NULL: is not to be tried */
+    ms_words sets = {.count = 0};
+    bool is_found = false;
     ms_diag_init_mute(&mute);
-    for (size_t more = 0; more < 2 && nodes != NULL; more++) {
-        const ms_words one = {.items = &nodes, .count = more};
-        bool is_found = false;
-        if (!ms_cli_extend_request(request, &one, call->arena, &tried) ||
-            ms_job_spec_read(&tried, call->arena, &mute, &spec) != MS_OK ||
-            ms_nearest_mesh_find(&spec, call->arena, &mute, &sets, &is_found) != MS_OK) {
-            break;
-        }
-        for (size_t i = 0; more == 0 && i < sets.count; i++) {
-            ms_buffer_puts(&text, i > 0 ? " --set " : "--set ");
-            ms_show_shell_word(sets.items[i], &text);
-        }
-        if (more == 1 && is_found && sets.count == 0) {
-            ms_buffer_puts(&text, text.length > 0 ? ", or for these sizes " : "");
-            ms_buffer_printf(&text, "--set %s", nodes);
-        }
-        const int64_t ranks = ms_spec_ranks(&spec), node = spec.platform.cluster->gpus_per_node;
-        bool is_other = ranks % node == 0 && ranks != ms_platform_gpus(spec.platform.cluster);
-        nodes = is_other ? ms_arena_printf(call->arena, "platform.nodes=%d", (int)(ranks / node))
-                         : NULL;
+    if (ms_nearest_mesh_find(spec, call->arena, &mute, &sets, &is_found) != MS_OK) {
+        return;
+    }
+    for (size_t i = 0; i < sets.count; i++) {
+        ms_buffer_puts(&text, i > 0 ? " --set " : "--set ");
+        ms_show_shell_word(sets.items[i], &text);
+    }
+    const char *nodes = find_nodes(call, request, spec, &mute);
+    if (nodes != NULL) {
+        ms_buffer_puts(&text, text.length > 0 ? ", or for these sizes " : "");
+        ms_buffer_printf(&text, "--set %s", nodes);
     }
     if (text.length > 0) {
         ms_diag_note(call->diag, NULL, NULL, "these settings were tried, and the job fits: %s",
@@ -231,17 +248,26 @@ static void propose_mesh(const ms_invocation *call, const ms_job_request *reques
 
 ms_status ms_cli_load_requested(const ms_invocation *call, ms_job_request *request_out,
                                 ms_job *job_out) {
+    ms_job_spec *spec = MS_NEW(call->arena, ms_job_spec, 1); /* the job keeps it */
+    ms_buffer first = {0}; /* first fault, which begins with the path of its key */
+    if (spec == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
     ms_status status = ms_cli_job_request(call, call->positionals[0], request_out);
     status = status == MS_OK ? read_run(call, request_out) : status;
-    ms_buffer first = {0}; /* first fault, which begins with the path of its key */
-    call->diag->reason = &first;
-    status = status == MS_OK ? ms_job_load(request_out, call->arena, call->diag, job_out) : status;
-    call->diag->reason = NULL;
-    /* a fault of the batch names the nearest batch itself */
-    if (status == MS_E_INPUT && strncmp(ms_buffer_text(&first), "batch.", 6) != 0) {
-        propose_mesh(call, request_out);
+    status =
+        status == MS_OK ? ms_job_spec_read(request_out, call->arena, call->diag, spec) : status;
+    if (status == MS_OK) {
+        call->diag->reason = &first;
+        status = ms_job_build(spec, call->arena, call->diag, job_out);
+        call->diag->reason = NULL;
+        job_out->run = request_out->run;
+        /* a fault of the batch names the nearest batch itself */
+        if (status == MS_E_INPUT && strncmp(ms_buffer_text(&first), "batch.", 6) != 0) {
+            propose_mesh(call, request_out, spec);
+        }
+        ms_buffer_release(&first);
     }
-    ms_buffer_release(&first);
     for (int i = 0; status == MS_OK && i < job_out->idle_keys.count; i++) {
         const ms_idle_key *note = &job_out->idle_keys.items[i];
         ms_diag_note(call->diag, &note->mark, note->key, "changes nothing: %s", note->why);

@@ -5,8 +5,10 @@ usage: test_wrong_mesh.py PROGRAM
 """
 
 import json
+import os
 import re
 import shlex
+import threading
 
 import programs
 
@@ -45,6 +47,15 @@ class WrongMesh(programs.ProgramTest):
                     self.assertTrue(checked["memory"]["fits"])
                     tried += 1
         self.assertGreaterEqual(tried, 7)
+
+    def test_a_pipe_is_read_once(self):
+        """Opening a FIFO again would wait for a writer: the mesh is proposed from what was read, other nodes are not tried."""
+        os.mkfifo(self.folder / "pipe")
+        text = (programs.ROOT / "workloads/textbook-70b-64.yaml").read_text(encoding="utf-8")
+        writer = threading.Thread(target=lambda: (self.folder / "pipe").write_text(text, encoding="utf-8"))
+        writer.start()
+        self.assertEqual(self.proposals("pipe", "--set", "mesh.pp=4"), [["--set", "mesh.dp=2"]])
+        writer.join()
 
     def test_a_placement_and_other_faults_get_no_proposal(self):
         self.assertEqual(self.proposals("tiny", "--set", "batch.global=17"), [])

@@ -195,40 +195,48 @@ static void add_schedule(default_axis *draft, ms_schedule_kind kind, int chunks)
     add_value(draft, settings, count, kind == MS_SCHEDULE_1F1B ? NEEDS_NOTHING : NEEDS_PIPELINE);
 }
 
-/* The kinds of schedules that software offers beside 1F1B, as bits. A row is for the frameworks in
- * its text, and for workloads without a framework whose own kind is there; the last is for all
- * others, Megatron Core among them, whose groups of microbatches (interleaved_flexible) make the
- * order of `interleaved` unless schedule.group says otherwise. Sources: Megatron-LM core 0.15,
- * megatron.core.pipeline_parallel.schedules; PyTorch 2.10, get_schedule_class of
- * torch.distributed.pipelining.schedules; README of the zero-bubble fork; DeepSeek's library
- * DualPipe; DeepSpeed 0.16, TrainSchedule of deepspeed.runtime.pipe.schedule, which is 1F1B.
- * Composer and T5X have no pipelines. */
+/* The kinds of schedules that software offers beside 1F1B, as bits. A row is for the frameworks
+ * among its names, and for workloads without a framework whose own kind is there. All others,
+ * Megatron Core among them, have `interleaved`: Megatron's groups of microbatches
+ * (interleaved_flexible) make the same order unless schedule.group says otherwise. Sources:
+ * Megatron-LM core 0.15, megatron.core.pipeline_parallel.schedules; PyTorch 2.10,
+ * get_schedule_class of torch.distributed.pipelining.schedules; README of the zero-bubble fork;
+ * DeepSeek's library DualPipe; DeepSpeed 0.16, TrainSchedule of deepspeed.runtime.pipe.schedule,
+ * which is 1F1B. Composer and T5X have no pipelines. */
 #define KIND(kind) (1U << MS_SCHEDULE_##kind)
 #define TORCH      (KIND(GPIPE) | KIND(INTERLEAVED_TORCH) | KIND(LOOPED_BFS) | KIND(ZB1P) | KIND(ZBV))
 static const struct {
-    const char *names;
+    const char *const *names; /* NULL behind the last */
     unsigned kinds;
 } OFFERS[] = {
-    {"torchtitan", TORCH},
-    {"torchtitan-2025", TORCH | KIND(DUALPIPEV)},
-    {"zero-bubble zbh1 zbh2 zbv vhalf vmin",
+    {MS_WORDS("torchtitan"), TORCH},
+    {MS_WORDS("torchtitan-2025"), TORCH | KIND(DUALPIPEV)},
+    {MS_WORDS("zero-bubble", "zbh1", "zbh2", "zbv", "vhalf", "vmin"),
      KIND(INTERLEAVED) | KIND(ZBH1) | KIND(ZBH2) | KIND(ZBV) | KIND(VHALF) | KIND(VMIN)},
-    {"deepseek-v3 dualpipev", KIND(DUALPIPE) | KIND(DUALPIPEV)},
-    {"megatron-deepspeed-fp16 bloom-fp16 composer t5x", 0},
-    {"", KIND(INTERLEAVED)},
+    {MS_WORDS("deepseek-v3", "dualpipe", "dualpipev"), KIND(DUALPIPE) | KIND(DUALPIPEV)},
+    {MS_WORDS("deepspeed", "megatron-deepspeed", "megatron-deepspeed-fp16", "bloom", "bloom-fp16",
+              "composer", "t5x"),
+     0},
 };
 
-/* The kinds of the default space, as bits: 1F1B, the workload's own, and those of its software. A
- * name without its year or variant is a part of a row's text, too. */
+/* Whether a row is for software, or for a workload's own kind, of that name. */
+static bool is_row_of(const char *const *names, const char *name) {
+    while (*names != NULL && strcmp(*names, name) != 0) {
+        names++;
+    }
+    return *names != NULL;
+}
+
+/* The kinds of the default space, as bits: 1F1B, the workload's own, and those of its software. */
 static unsigned offered_kinds(const ms_space *space) {
     ms_schedule_kind own = space->base.schedule.kind;
     const char *framework = space->base.framework.name;
     const char *name = framework != NULL ? framework : ms_schedule_kind_name(own);
-    size_t row = 0;
-    while (row + 1 < (size_t)COUNT_OF(OFFERS) && strstr(OFFERS[row].names, name) == NULL) {
-        row++;
+    unsigned kinds = KIND(INTERLEAVED);
+    for (size_t row = 0; row < (size_t)COUNT_OF(OFFERS); row++) {
+        kinds = is_row_of(OFFERS[row].names, name) ? OFFERS[row].kinds : kinds;
     }
-    return OFFERS[row].kinds | KIND(1F1B) | 1U << own;
+    return kinds | KIND(1F1B) | 1U << own;
 }
 
 /* Add the axis of schedules, unless the user varies their kind or virtual stages: 1F1B, which comes
