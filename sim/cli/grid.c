@@ -103,8 +103,8 @@ static void write_large(double count, ms_buffer *out) {
     ms_buffer_printf(out, "%.4g%s", count / SCALES[i].scale, SCALES[i].word);
 }
 
-/* Write a number by the kind of its column: as a share, a bar, a count, or a quantity with a
- * unit. */
+/* Append a number in the form that its column asks for: a share in percent, a bar, a count, or a
+ * quantity with its unit.  kind: of the column. */
 static void write_number(double number, ms_shown_kind kind, ms_buffer *out) {
     static const ms_dimension DIMS[] = {
         [MS_SHOWN_TIME] = MS_DIM_TIME,      [MS_SHOWN_BYTES] = MS_DIM_BYTES,
@@ -204,8 +204,9 @@ static bool is_in_bits(const ms_value *row) {
     return word != NULL && word->type == MS_VALUE_BOOL && word->as.boolean;
 }
 
-/* Make the text of a cell in the tree's arena; "" for an empty cell.  The path "@" is the row's
- * key, or in a list the row's number, counted from 1. */
+/* Make the text of the cell of a row in a column, in the arena of the tree; "" for an empty cell. A
+ * column whose path is "@" shows the row's key or, of a row in a list, its number from 1.  tree:
+ * the whole result, for values that refer to others, such as a share of the step. */
 static const char *cell_of(const shown_row *row, const ms_shown_column *column,
                            const ms_value *tree) {
     ms_buffer text = {0};

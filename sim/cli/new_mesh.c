@@ -30,9 +30,10 @@ typedef struct mesh_choice {
     ms_new_mesh best;
 } mesh_choice;
 
-/* List the sets of a candidate: mesh, recompute, data_parallel and schedule.partition. Layers that
- * pp does not divide are partitioned by their cost; before the base is read, when the number of
- * layers is unknown, evenly. *sets_out: in the call's arena. Returns MS_OK; MS_E_NOMEM. */
+/* List the sets of a candidate: mesh, recompute, data_parallel and schedule.partition. Where pp
+ * does not divide the number of layers, the layers are partitioned by their cost. Before the base
+ * is read that number is unknown, and the partition is even. *sets_out: in the call's arena.
+ * Returns MS_OK; MS_E_NOMEM. */
 static ms_status describe(const mesh_choice *choice, const new_mesh *candidate,
                           ms_words *sets_out) {
     ms_arena *arena = choice->call->arena;

@@ -14,8 +14,9 @@ typedef struct ms_tuned {
 /* Find the latencies of a request, and initialise `crossings` for its routes: they subtract the
  * library's step latencies from those of routes, and have the slowness of the protocol, which
  * reaches only a share of the links' bandwidth.
- *  request: as a row's `plan` gets it, with algorithm and protocol chosen.  Returns MS_OK;
- * MS_E_NOMEM. The caller releases `crossings` in both cases. */
+ *  request: one whose algorithm and protocol ms_coll_choose has chosen; without a library the
+ * protocol is MS_PROTOCOL_AUTO.
+ * Returns MS_OK; MS_E_NOMEM. The caller releases `crossings` in both cases. */
 ms_status ms_tuned_find(const ms_platform *platform, const ms_coll_request *request,
                         ms_crossings *crossings, ms_tuned *tuned_out);
 

@@ -20,7 +20,8 @@ static void list_axes(const ms_spec_mesh *mesh, ms_field *fields) {
     fields[count] = (ms_field){.key = NULL};
 }
 
-/* Write the `mesh` mapping. Returns MS_OK; MS_E_NOMEM. */
+/* Make the mapping of the key `mesh`: the size of each axis, and `order`, the names of the axes
+ * from the outermost to the innermost.  *node_out: in `arena`.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status write_mesh(const ms_spec_mesh *mesh, ms_arena *arena, ms_node **node_out) {
     ms_field fields[MS_MESH_AXES_MAX + 2];
     const char *names[MS_MESH_AXES_MAX];

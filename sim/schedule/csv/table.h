@@ -21,10 +21,11 @@ long ms_csv_cell_number(const ms_csv_table *table, int rank, size_t index);
 ms_status ms_csv_fault(const ms_csv_table *table, int rank, size_t index, ms_diag *diag,
                        const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-/** Check the SEND and RECV cells of a table: each message is sent and received once, in a possible
- * order, and the lists do not deadlock.
- *  program: of the table's passes, checked.  Returns MS_OK, also for a table without such cells;
- * MS_E_INPUT, MS_E_NOMEM (reported).  O(cells). */
+/** Check the SEND and RECV cells of a table: each message is sent once and received once, it is
+ * sent after the pass that makes it and received before the pass that needs it, and no rank waits
+ * for ever for a message of a rank that waits for it. program: of the table's passes, checked.
+ * Returns MS_OK, also for a table without such cells; MS_E_INPUT, MS_E_NOMEM (reported).  O(cells).
+ */
 ms_status ms_csv_check_comms(const ms_csv_table *table, const ms_program *program, ms_diag *diag);
 
 #endif

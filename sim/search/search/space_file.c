@@ -56,9 +56,9 @@ static const char *join(const ms_node *node, const ms_words *values, ms_arena *a
     return ms_buffer_keep(&text, arena);
 }
 
-/* Write a key of `vary` with its values as `--vary` takes them. node: the key's node, a list, a
- * range, or "all" for an axis of the mesh. *text_out: in `arena`. Returns MS_OK; MS_E_INPUT
- * (reported); MS_E_NOMEM (reported). */
+/* Make the text "KEY=V1,V2" of a key that a file varies, as the option --vary has it. node: the
+ * values of the key: a list, a range, or "all" for an axis of the mesh. *text_out: in `arena`.
+ * Returns MS_OK; MS_E_INPUT (reported); MS_E_NOMEM (reported). */
 static ms_status read_varied(const ms_node *node, ms_arena *arena, ms_diag *diag,
                              const char **text_out) {
     ms_words values = {NULL, 0};
