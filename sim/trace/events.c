@@ -86,24 +86,31 @@ static bool concerns_listed(const ms_event_choice *choice, int32_t op) {
     return false;
 }
 
-/* ---- one row ---- */
+/* ---- which operations have rows ---- */
 
-/* The rows so far. */
+/* The rows of /events: row_of says which operations they hold, and make_event makes a row. */
 typedef struct event_rows {
     const ms_event_choice *choice;
     const ms_dag *dag;
     const ms_timeline *timeline;
-    ms_trace_event *events; /* [count] rows; up to find_causes their cause is an operation */
     int32_t count;
     int32_t *row_of;   /* [op_count] row of an operation; -1: none */
     int32_t *first_op; /* [count] the operation of a row, or the first one of its pass */
     ms_vector members; /* of ms_trace_member */
-    int32_t step;      /* of the operation that is being added */
     /* Level passes: 1 + the row of each pass, by rank, step, microbatch, chunk and kind; 0: no row.
-     */
-    int32_t *pass_rows;
+     * next_op: [op_count] the next computation of the same pass; 0: none. last_op: [count] the last
+     * computation of a row's pass. */
+    int32_t *pass_rows, *next_op, *last_op;
     int32_t mbs, chunks;
+    int32_t step; /* of the operation that is handled; operations are handled in their order */
 } event_rows;
+
+/* Set `step` to that of the next operation that is handled. */
+static void go_to(event_rows *rows, int32_t op) {
+    while (op >= rows->dag->step_first[rows->step + 1]) {
+        rows->step++;
+    }
+}
 
 /* The stream of an operation's first member whose rank has rows; if none has, that of the first
  * member. */
@@ -117,7 +124,95 @@ static int32_t first_stream(const event_rows *rows, int32_t op) {
     return dag->member_stream[dag->member_first[op]];
 }
 
-/* Number of microbatches of an operation's step that fast-forward skips before the operation, by
+/* Append a row for an operation, and its members after the first. */
+static void add_row(event_rows *rows, int32_t op) {
+    const ms_dag *dag = rows->dag;
+    int32_t first = first_stream(rows, op);
+    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
+        const ms_trace_member member = {rows->count, dag->member_stream[at]};
+        if (member.stream != first && has_stream(rows->choice, member.stream)) {
+            ms_vector_add(&rows->members, &member, 1);
+        }
+    }
+    rows->row_of[op] = rows->count;
+    rows->first_op[rows->count++] = op;
+}
+
+/* Number of kinds of passes: the first ones of ms_op_kind. */
+enum { PASS_KINDS = MS_OP_BACKWARD + 1 };
+
+/* Whether an operation is communication inside a pass: along an axis along which layers
+ * communicate. */
+static bool is_inside_pass(const ms_dag_op *op) {
+    return op->mb >= 0 && op->stage >= 0 && (MS_AXIS_BIT(op->axis) & MS_AXES_WITHIN_PASSES) != 0;
+}
+
+/* Whether an operation is a computation of a pass. */
+static bool is_part_of_pass(const ms_dag_op *op) {
+    return op->axis == MS_AXIS_NONE && op->mb >= 0;
+}
+
+/* Index in pass_rows of the pass of an operation of the current step. A fused backward pass, or
+ * input gradients, and the recomputation for them are one pass. */
+static size_t pass_at(const event_rows *rows, int32_t op) {
+    const ms_dag_op *facts = &rows->dag->ops[op];
+    bool is_backward = facts->kind == MS_OP_INPUT_GRAD || facts->kind == MS_OP_RECOMPUTE;
+    size_t at = (size_t)rows->dag->streams[first_stream(rows, op)].rank;
+    at = at * (size_t)rows->dag->step_count + (size_t)rows->step;
+    at = at * (size_t)rows->mbs + (size_t)facts->mb;
+    at = at * (size_t)rows->chunks + (size_t)(facts->chunk + 1);
+    return at * PASS_KINDS + (is_backward ? MS_OP_BACKWARD : facts->kind);
+}
+
+/* Allocate the lists of passes, all 0. Chunks count from -1 (none) on.  Returns false when memory
+ * runs out. */
+static bool make_pass_lists(event_rows *rows, ms_arena *scratch) {
+    rows->chunks = 1;
+    for (int32_t op = 0; op < rows->dag->op_count; op++) {
+        const ms_dag_op *facts = &rows->dag->ops[op];
+        rows->mbs = facts->mb >= rows->mbs ? facts->mb + 1 : rows->mbs;
+        rows->chunks = facts->chunk + 1 >= rows->chunks ? facts->chunk + 2 : rows->chunks;
+    }
+    size_t passes = (size_t)rows->dag->rank_count * (size_t)rows->dag->step_count *
+                    (size_t)rows->mbs * (size_t)rows->chunks * PASS_KINDS;
+    rows->pass_rows = MS_NEW(scratch, int32_t, passes);
+    rows->next_op = MS_NEW(scratch, int32_t, rows->dag->op_count);
+    rows->last_op = MS_NEW(scratch, int32_t, rows->dag->op_count);
+    return rows->pass_rows != NULL && rows->next_op != NULL && rows->last_op != NULL;
+}
+
+/* Add a computation to the row of its pass, which is appended with its first computation. */
+static void add_to_pass(event_rows *rows, int32_t op) {
+    int32_t *row = &rows->pass_rows[pass_at(rows, op)];
+    if (*row == 0) {
+        add_row(rows, op);
+        *row = rows->count;
+    } else {
+        rows->next_op[rows->last_op[*row - 1]] = op;
+        rows->row_of[op] = *row - 1;
+    }
+    rows->last_op[*row - 1] = op;
+}
+
+/* Append the rows of all operations that the level holds. */
+static void add_rows(event_rows *rows) {
+    ms_trace_level level = rows->choice->detail->level;
+    for (int32_t op = 0; op < rows->dag->op_count; op++) {
+        const ms_dag_op *facts = &rows->dag->ops[op];
+        go_to(rows, op);
+        rows->row_of[op] = -1;
+        if (level == MS_TRACE_PASSES && is_part_of_pass(facts)) {
+            add_to_pass(rows, op);
+        } else if (level == MS_TRACE_FULL || (level == MS_TRACE_PASSES && !is_inside_pass(facts)) ||
+                   (level == MS_TRACE_RANKS && concerns_listed(rows->choice, op))) {
+            add_row(rows, op);
+        }
+    }
+}
+
+/* ---- one row ---- */
+
+/* Number of microbatches that fast-forward skips in the current step before an operation, by
  * which its microbatch is higher in the run; 0 for operations before or in the counted period. */
 static int32_t more_mbs(const event_rows *rows, int32_t op) {
     const ms_steady *steady = &rows->timeline->steady;
@@ -135,139 +230,64 @@ static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
                     ms_steady_repeated_before_s(&timeline->steady, timeline->start_s[first]));
 }
 
-/* The row of an operation that has a row of its own. */
-static ms_trace_event event_of(const event_rows *rows, int32_t op) {
-    const ms_dag_op *facts = &rows->dag->ops[op];
-    const ms_dag_work *work = &rows->dag->works[facts->work];
-    int32_t stream = first_stream(rows, op);
-    return (ms_trace_event){.start_ps = ms_to_ps(ms_steady_date_s(&rows->timeline->steady,
-                                                                  rows->timeline->start_s[op])),
-                            .end_ps = end_ps(rows, op, op),
-                            .bytes = work->bytes,
-                            .flop = work->flop,
-                            .rank = rows->dag->ranks[rows->dag->streams[stream].rank].rank,
-                            .stream = stream,
-                            .mb = facts->mb + more_mbs(rows, op),
-                            .cause = rows->timeline->cause[op],
-                            .stage = facts->stage,
-                            .chunk = facts->chunk,
-                            .layer = facts->layer,
-                            .step = (int16_t)rows->step,
-                            .kind = facts->kind,
-                            .axis = facts->axis};
+/* The row of the operation that a row's first operation waited for; -1: none. At level ranks that
+ * operation may have no row. At level passes communication inside passes has none: the cause is
+ * then the operation for which that communication waited. */
+static int32_t cause_of(const event_rows *rows, int32_t row) {
+    int32_t at = rows->timeline->cause[rows->first_op[row]];
+    bool has_passes = rows->pass_rows != NULL;
+    while (has_passes && at >= 0 && (rows->row_of[at] < 0 || rows->row_of[at] == row)) {
+        at = rows->timeline->cause[at];
+    }
+    return at < 0 ? -1 : rows->row_of[at];
 }
 
-/* Append the row of an operation, and its members after the first. */
-static void add_row(event_rows *rows, int32_t op) {
+/* Add the other computations of a pass to its row. A row that began with recomputation gets the
+ * kind of its backward pass. */
+static void add_rest_of_pass(const event_rows *rows, int32_t first, ms_trace_event *pass) {
     const ms_dag *dag = rows->dag;
-    const ms_trace_event event = event_of(rows, op);
-    for (int32_t at = dag->member_first[op]; at < dag->member_first[op + 1]; at++) {
-        const ms_trace_member member = {rows->count, dag->member_stream[at]};
-        if (member.stream != event.stream && has_stream(rows->choice, member.stream)) {
-            ms_vector_add(&rows->members, &member, 1);
-        }
+    pass->layer = -1;
+    for (int32_t op = rows->next_op[first]; op > 0; op = rows->next_op[op]) {
+        const ms_dag_work *work = &dag->works[dag->ops[op].work];
+        int64_t last_ps = end_ps(rows, op, first);
+        pass->end_ps = last_ps > pass->end_ps ? last_ps : pass->end_ps;
+        pass->bytes += work->bytes;
+        pass->flop += work->flop;
+        pass->kind = pass->kind == MS_OP_RECOMPUTE ? dag->ops[op].kind : pass->kind;
     }
-    rows->row_of[op] = rows->count;
-    rows->first_op[rows->count] = op;
-    rows->events[rows->count++] = event;
 }
 
-/* ---- passes ---- */
-
-/* Number of kinds of passes: the first ones of ms_op_kind. */
-enum { PASS_KINDS = MS_OP_BACKWARD + 1 };
-
-/* Whether an operation is communication inside a pass: along an axis along which layers
- * communicate. */
-static bool is_inside_pass(const ms_dag_op *op) {
-    return op->mb >= 0 && op->stage >= 0 && (MS_AXIS_BIT(op->axis) & MS_AXES_WITHIN_PASSES) != 0;
-}
-
-/* Whether an operation is a computation of a pass. */
-static bool is_part_of_pass(const ms_dag_op *op) {
-    return op->axis == MS_AXIS_NONE && op->mb >= 0;
-}
-
-/* Index in pass_rows of the pass of an operation. A fused backward pass, or input gradients, and
- * the recomputation for them are one pass. */
-static size_t pass_at(const event_rows *rows, int32_t op) {
-    const ms_dag_op *facts = &rows->dag->ops[op];
-    bool is_backward = facts->kind == MS_OP_INPUT_GRAD || facts->kind == MS_OP_RECOMPUTE;
-    size_t at = (size_t)rows->dag->streams[first_stream(rows, op)].rank;
-    at = at * (size_t)rows->dag->step_count + (size_t)rows->step;
-    at = at * (size_t)rows->mbs + (size_t)facts->mb;
-    at = at * (size_t)rows->chunks + (size_t)(facts->chunk + 1);
-    return at * PASS_KINDS + (is_backward ? MS_OP_BACKWARD : facts->kind);
-}
-
-/* Allocate pass_rows, all 0. Chunks count from -1 (none) on.  Returns false when memory runs out.
- */
-static bool make_pass_rows(event_rows *rows, ms_arena *scratch) {
-    rows->chunks = 1;
-    for (int32_t op = 0; op < rows->dag->op_count; op++) {
-        const ms_dag_op *facts = &rows->dag->ops[op];
-        rows->mbs = facts->mb >= rows->mbs ? facts->mb + 1 : rows->mbs;
-        rows->chunks = facts->chunk + 1 >= rows->chunks ? facts->chunk + 2 : rows->chunks;
+/* Make a row of /events (ms_record_maker).  context: event_rows. */
+static void make_event(void *context, size_t row, void *record_out) {
+    event_rows *rows = context;
+    const ms_dag *dag = rows->dag;
+    int32_t op = rows->first_op[row];
+    int32_t stream = first_stream(rows, op);
+    const ms_dag_op *facts = &dag->ops[op];
+    const ms_dag_work *work = &dag->works[facts->work];
+    ms_trace_event *event = record_out;
+    go_to(rows, op);
+    *event = (ms_trace_event){.start_ps = ms_to_ps(ms_steady_date_s(&rows->timeline->steady,
+                                                                    rows->timeline->start_s[op])),
+                              .end_ps = end_ps(rows, op, op),
+                              .bytes = work->bytes,
+                              .flop = work->flop,
+                              .rank = dag->ranks[dag->streams[stream].rank].rank,
+                              .stream = stream,
+                              .mb = facts->mb + more_mbs(rows, op),
+                              .cause = cause_of(rows, (int32_t)row),
+                              .stage = facts->stage,
+                              .chunk = facts->chunk,
+                              .layer = facts->layer,
+                              .step = (int16_t)rows->step,
+                              .kind = facts->kind,
+                              .axis = facts->axis};
+    if (rows->pass_rows != NULL && is_part_of_pass(facts)) {
+        add_rest_of_pass(rows, op, event);
     }
-    size_t passes = (size_t)rows->dag->rank_count * (size_t)rows->dag->step_count *
-                    (size_t)rows->mbs * (size_t)rows->chunks * PASS_KINDS;
-    rows->pass_rows = MS_NEW(scratch, int32_t, passes);
-    return rows->pass_rows != NULL;
-}
-
-/* Add a computation to the row of its pass, which is appended with its first computation. A row
- * that began with recomputation gets the kind of its backward pass. */
-static void add_to_pass(event_rows *rows, int32_t op) {
-    int32_t *row = &rows->pass_rows[pass_at(rows, op)];
-    if (*row == 0) {
-        add_row(rows, op);
-        rows->events[rows->count - 1].layer = -1;
-        *row = rows->count;
-        return;
-    }
-    const ms_dag_work *work = &rows->dag->works[rows->dag->ops[op].work];
-    ms_trace_event *pass = &rows->events[*row - 1];
-    int64_t last_ps = end_ps(rows, op, rows->first_op[*row - 1]);
-    pass->end_ps = last_ps > pass->end_ps ? last_ps : pass->end_ps;
-    pass->bytes += work->bytes;
-    pass->flop += work->flop;
-    pass->kind = pass->kind == MS_OP_RECOMPUTE ? rows->dag->ops[op].kind : pass->kind;
-    rows->row_of[op] = *row - 1;
 }
 
 /* ---- all rows ---- */
-
-/* Append the rows of all operations that the level holds. */
-static void add_rows(event_rows *rows) {
-    ms_trace_level level = rows->choice->detail->level;
-    for (int32_t op = 0; op < rows->dag->op_count; op++) {
-        const ms_dag_op *facts = &rows->dag->ops[op];
-        while (op >= rows->dag->step_first[rows->step + 1]) {
-            rows->step++;
-        }
-        rows->row_of[op] = -1;
-        if (level == MS_TRACE_PASSES && is_part_of_pass(facts)) {
-            add_to_pass(rows, op);
-        } else if (level == MS_TRACE_FULL || (level == MS_TRACE_PASSES && !is_inside_pass(facts)) ||
-                   (level == MS_TRACE_RANKS && concerns_listed(rows->choice, op))) {
-            add_row(rows, op);
-        }
-    }
-}
-
-/* Replace the cause of each row, an operation so far, by the row of that operation. At level ranks
- * the cause is -1 where the operation has no row. At level passes communication inside passes has
- * no rows: the cause is then the operation for which that communication waited. */
-static void find_causes(event_rows *rows) {
-    bool has_passes = rows->choice->detail->level == MS_TRACE_PASSES;
-    for (int32_t row = 0; row < rows->count; row++) {
-        int32_t at = rows->events[row].cause;
-        while (has_passes && at >= 0 && (rows->row_of[at] < 0 || rows->row_of[at] == row)) {
-            at = rows->timeline->cause[at];
-        }
-        rows->events[row].cause = at < 0 ? -1 : rows->row_of[at];
-    }
-}
 
 /* Write the attributes of /events that say which operations the trace holds. */
 static void write_attributes(ms_h5 *h5, const ms_event_choice *choice) {
@@ -286,28 +306,27 @@ static void write_attributes(ms_h5 *h5, const ms_event_choice *choice) {
     (void)H5Gclose(group);
 }
 
-/* Rows are made first, one for each operation or pass, as causes refer to rows by number. Failures
- * are kept in h5. */
+/* Rows are numbered first, one for each operation or pass, as causes refer to rows by number; they
+ * are made while the table is written. Failures are kept in h5. */
 void ms_events_write(ms_h5 *h5, const ms_event_choice *choice) {
     const ms_dag *dag = &choice->result->dag;
     bool has_passes = choice->detail->level == MS_TRACE_PASSES;
     event_rows rows = {.choice = choice, .dag = dag, .timeline = &choice->result->timeline};
     ms_vector_init(&rows.members, sizeof(ms_trace_member));
-    rows.events = MS_NEW(h5->scratch, ms_trace_event, dag->op_count);
     rows.row_of = MS_NEW(h5->scratch, int32_t, dag->op_count);
     rows.first_op = MS_NEW(h5->scratch, int32_t, dag->op_count);
-    if (rows.events != NULL && rows.row_of != NULL && rows.first_op != NULL &&
-        (!has_passes || make_pass_rows(&rows, h5->scratch))) {
+    if (rows.row_of != NULL && rows.first_op != NULL &&
+        (!has_passes || make_pass_lists(&rows, h5->scratch))) {
         add_rows(&rows);
-        find_causes(&rows);
     } else {
         ms_h5_fail(h5, "out of memory");
     }
+    rows.step = 0; /* the rows are made from the first step on */
     if (rows.members.failed) {
         ms_h5_fail(h5, "out of memory");
     }
-    ms_h5_write_table(h5, has_passes ? &MS_TABLE_PASSES : &MS_TABLE_EVENTS, rows.events,
-                      (size_t)rows.count);
+    ms_h5_write_made(h5, has_passes ? &MS_TABLE_PASSES : &MS_TABLE_EVENTS, make_event, &rows,
+                     (size_t)rows.count);
     write_attributes(h5, choice);
     ms_h5_write_table(h5, &MS_TABLE_MEMBERS, rows.members.data, rows.members.count);
     ms_vector_release(&rows.members);

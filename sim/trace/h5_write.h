@@ -50,8 +50,16 @@ void ms_h5_attribute(ms_h5 *h5, hid_t object, const char *name, ms_h5_cells cell
 /* Write a text as a dataset of one cell, with its sha256 as attribute. */
 void ms_h5_document(ms_h5 *h5, hid_t parent, const char *name, const char *text);
 
+/* Make a record of a table.  row: its number, from 0. */
+typedef void ms_record_maker(void *context, size_t row, void *record_out);
+
 /* Write a table: an HDF5 dimension scale without stored coordinates, as netCDF-4 has them, and one
- * 1-D dataset per column.  records: [rows]. */
+ * 1-D dataset per column.  make: makes each of the rows, in their order; context: its first
+ * argument. */
+void ms_h5_write_made(ms_h5 *h5, const ms_trace_table *table, ms_record_maker *make, void *context,
+                      size_t rows);
+/* Write a table whose records are in memory.  records: [rows]; NULL: memory ran out, which is
+ * reported unless rows is 0. */
 void ms_h5_write_table(ms_h5 *h5, const ms_trace_table *table, const void *records, size_t rows);
 
 #endif
