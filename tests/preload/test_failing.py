@@ -30,18 +30,18 @@ CORPUS = ROOT / "tests" / "fuzz" / "corpus"
 
 # words of the command, with {} for the folder it writes to and {trace} for a trace; samples of each kind
 COMMANDS = [
-    (["mesh", "--shape", "dp=2,pp=2,tp=2", "--order", "pp,dp,tp", "--json"], 100),
-    (["schedule", "zbv", "-p", "4", "-m", "8", "--p2p", "0.1"], 100),
+    (["mesh", "--shape", "dp=2,pp=2,tp=2", "--order", "pp,dp,tp", "--json"], 60),
+    (["schedule", "zbv", "-p", "4", "-m", "8", "--p2p", "0.1"], 60),
     (["schedule", "--compare", "1f1b,zbv", "-p", "4", "-m", "8", "--json"], 20),
-    (["check", TINY, "--json"], 50),
+    (["check", TINY, "--json"], 30),
     (["schema", "space"], 20),
-    (["run", TINY, "--json", "-o", "{}/t.h5"], 35),
+    (["run", TINY, "--json", "-o", "{}/t.h5"], 25),
     (["run", ROOT / "workloads/gpt3-175b-1024.yaml", "--granularity", "pass", "--json"], 15),  # SimGrid loads and shares links
     (["report", "{trace}", "-o", "{}/t.svg"], 20),
     (["report", "{trace}", "-o", "{}/t.json"], 10),
     (["report", "{trace}", "-o", "{}/t.html"], 20),
     (["compare", "{trace}", "{trace}", "--json"], 20),
-    (["new", "--json", "--model", "{config}"], 25),  # more than one write puts out
+    (["new", "--json", "--model", "{config}"], 15),  # more than one write puts out
     (["new", "--model", "{config}", "--platform", "dgx-h100", "--gpus", "64", "--batch", "64", "-o", "{}/w.yaml"], 15),
     (["sweep", "{sweep}", "--json", "--jobs", "1", "--csv", "{}/s.csv"], 15),
     (["search", TINY, "--vary", "batch.micro=1,3", "--fidelity", "analytic", "--jobs", "1", "--json", "-o", "{}/w.yaml"], 15),

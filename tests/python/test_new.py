@@ -59,9 +59,10 @@ class Words(New):
         page = (ROOT / "tests/import/hf/README.md").read_text(encoding="utf-8")
         for name, source, sequence, parameters in rows:
             with self.subTest(name):
-                self.new("--model", name, "--platform", "dgx-h100", "--gpus", "1024")
+                gpus = {"llama3-8b": "8", "llama3-70b": "64", "mixtral-8x7b": "64", "qwen3-235b-a22b": "256"}.get(name, "512")
+                self.new("--model", name, "--platform", "dgx-h100", "--gpus", gpus)
                 spec = yaml.safe_load((self.folder / "my.yaml").read_text(encoding="utf-8"))
-                self.assertEqual((spec["model"]["sequence"], spec["name"]), (int(sequence), f"{name} on 1024 GPUs"))
+                self.assertEqual((spec["model"]["sequence"], spec["name"]), (int(sequence), f"{name} on {gpus} GPUs"))
                 total = json.loads(self.meshsim("check", "my.yaml", "--json").stdout)["parameters"]["total_without_mtp"]
                 self.assertLess(abs(total / float(parameters) - 1.0), 1e-3)
                 config = json.loads((NAMED / f"{name}.json").read_text(encoding="utf-8"))
@@ -202,8 +203,9 @@ class Combinations(New):
     """Where a model fits on a platform, `check` and `run` take what is written; where not, nothing is."""
 
     def try_out(self, model, platform):
-        words = ("--model", model, "--platform", platform)
-        done = self.new(*words, code=(0, 1))
+        described = json.loads(self.meshsim("platform", platform, "--json").stdout)
+        gpus = described["gpus"] if ALL else min(described["gpus"], 1024 // described["gpus_per_node"] * described["gpus_per_node"])
+        done = self.new("--model", model, "--platform", platform, "--gpus", str(gpus), code=(0, 1))
         path = self.folder / "my.yaml"
         if done.returncode == 1:
             self.assertIn("it does not fit in memory", done.stderr)
