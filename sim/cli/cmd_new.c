@@ -268,7 +268,7 @@ static ms_status read_model(draft *workload) {
         const char *path = ms_find_whole_path(workload->config->mark.file, call->arena);
         status = path == NULL
                      ? ms_diag_no_memory(call->diag)
-                     : add_set(workload, ms_arena_printf(call->arena, "model={hf: '%s'}", path));
+                     : add_set(workload, ms_yaml_quoted_set("model={hf: ", path, "}", call->arena));
     }
     return status == MS_OK && imported.root != NULL ? add_keys(workload, imported.root, "")
                                                     : status;
@@ -294,10 +294,11 @@ static ms_status read_cluster(const ms_invocation *call, new_cluster *cluster_ou
     return status == MS_OK && cluster_out->path == NULL ? ms_diag_no_memory(call->diag) : status;
 }
 
-/* The set of the cluster: "platform={file: 'P', nodes: N}". NULL: no memory. */
+/* The set of the cluster: platform={file: "P", nodes: N}. NULL: no memory. */
 static const char *cluster_set(const ms_invocation *call, const new_cluster *cluster) {
-    return ms_arena_printf(call->arena, "platform={file: '%s', nodes: %d}", cluster->path,
-                           cluster->gpus / cluster->platform.gpus_per_node);
+    char nodes[40];
+    snprintf(nodes, sizeof nodes, ", nodes: %d}", cluster->gpus / cluster->platform.gpus_per_node);
+    return ms_yaml_quoted_set("platform={file: ", cluster->path, nodes, call->arena);
 }
 
 /* Sequences of a step without --batch: the odd part of the number of GPUs times a power of two, so
@@ -339,9 +340,9 @@ static ms_status add_sizes(draft *workload) {
     const char *model = ms_cli_value(call, "model", NULL);
     const char *slash = strrchr(model, '/');
     ms_arena *arena = call->arena;
-    ms_status status = add_set(workload, ms_arena_printf(arena, "name='%s on %d GPUs'",
-                                                         slash == NULL ? model : slash + 1,
-                                                         workload->cluster.gpus));
+    const char *name = ms_arena_printf(arena, "%s on %d GPUs", slash == NULL ? model : slash + 1,
+                                       workload->cluster.gpus);
+    ms_status status = add_set(workload, ms_yaml_quoted_set("name=", name, "", arena));
     status = status == MS_OK ? add_set(workload, cluster_set(call, &workload->cluster)) : status;
     if (status == MS_OK && ms_cli_has(call, "sequence")) {
         status =

@@ -83,6 +83,18 @@ class Words(New):
         (self.folder / "llama3-8b").mkdir()  # what is in the current folder comes first, as for workloads
         self.assertIn("llama3-8b/config.json: error: no such file", self.new("--model", "llama3-8b", "--platform", "dgx-h100", code=3).stderr)
 
+    def test_paths_with_quotes(self):
+        """Paths and names become values of YAML, in which quotes have a meaning."""
+        folder = self.folder / "it's \"here\""
+        folder.mkdir()
+        shutil.copy(NAMED / "llama3-8b.json", folder / "a 'config'.json")
+        platform = yaml.safe_load((ROOT / "platforms/dgx-h100.yaml").read_text(encoding="utf-8"))
+        (folder / "it's.yaml").write_text(yaml.safe_dump(platform), encoding="utf-8")
+        self.new("--model", str(folder / "a 'config'.json"), "--platform", str(folder / "it's.yaml"), "--gpus", "8")
+        self.meshsim("check", "my.yaml")
+        spec = yaml.safe_load((self.folder / "my.yaml").read_text(encoding="utf-8"))
+        self.assertEqual((spec["platform"]["file"], spec["name"]), (str(folder / "it's.yaml"), "a 'config'.json on 8 GPUs"))
+
     def test_the_page_says_a_line_that_works(self):
         line = re.search(r"such as: meshsim (.*)", self.meshsim("new").stdout).group(1)
         self.meshsim(*line.split())

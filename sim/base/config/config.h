@@ -153,6 +153,12 @@ void ms_node_write(const ms_node *node, ms_buffer *out);
  * becomes U+FFFD.  O(length).  Source: YAML 1.1, section 5.7 (escape sequences). */
 void ms_yaml_write_quoted(const char *text, ms_buffer *out);
 
+/** The text of a change of keys, for ms_node_set: `head`, then `text` as a YAML scalar in double
+ * quotes, then `rest`. Example: "model={hf: ", a path, "}".  text: NULL gives NULL.
+ *  Returns the text, in the arena; NULL: memory ran out. */
+const char *ms_yaml_quoted_set(const char *head, const char *text, const char *rest,
+                               ms_arena *arena);
+
 /** Type of a field. The comment names the C type of the member at `offset`. */
 typedef enum ms_field_type {
     MS_FIELD_INT,        /**< int */

@@ -47,6 +47,19 @@ void ms_yaml_write_quoted(const char *text, ms_buffer *out) {
     ms_buffer_puts(out, "\"");
 }
 
+const char *ms_yaml_quoted_set(const char *head, const char *text, const char *rest,
+                               ms_arena *arena) {
+    ms_buffer quoted = {0};
+    if (text != NULL) {
+        ms_yaml_write_quoted(text, &quoted);
+    }
+    const char *set = text == NULL || quoted.failed
+                          ? NULL
+                          : ms_arena_printf(arena, "%s%s%s", head, ms_buffer_text(&quoted), rest);
+    ms_buffer_release(&quoted);
+    return set;
+}
+
 static bool is_blank_or_end(char c) {
     return c == ' ' || c == '\t' || c == '\0';
 }

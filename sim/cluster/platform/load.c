@@ -283,7 +283,7 @@ static ms_status overlay(ms_node *root, const ms_node *over, ms_arena *arena, ms
                       changes->type == MS_NODE_MAPPING;
     ms_status status = MS_OK;
     if (is_changed) {
-        const char *name = ms_arena_printf(arena, "library={file: '%s'}", library->text);
+        const char *name = ms_yaml_quoted_set("library={file: ", library->text, "}", arena);
         status = name == NULL ? MS_E_NOMEM : ms_node_set(root, name, arena, diag);
     }
     return status == MS_OK ? ms_node_overlay(root, over, arena) : status;

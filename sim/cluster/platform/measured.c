@@ -45,7 +45,7 @@ static void copy_text(const ms_cell *cell, char text[TEXT_MAX]) {
     }
 }
 
-/* Read a shape such as "4096x4096x8192"; sizes that it leaves out are 1.  Returns the number of
+/* Read a shape such as "4096x4096x8192", of whole numbers; sizes that it leaves out are 1.  Returns the number of
  * sizes; 0 where the text is no shape. */
 static int read_sizes(const char *text, double sizes[MS_MEASURED_SIZES]) {
     int count = 0;
@@ -54,7 +54,7 @@ static int read_sizes(const char *text, double sizes[MS_MEASURED_SIZES]) {
     }
     while (count < MS_MEASURED_SIZES && *text >= '0' && *text <= '9') {
         char *end = NULL;
-        sizes[count] = strtod(text, &end);
+        sizes[count] = (double)strtoull(text, &end, 10);
         if (sizes[count++] < 1 || sizes[count - 1] > 1e15) {
             return 0;
         }
