@@ -203,7 +203,8 @@ static ms_status read_gpu(const ms_invocation *call, const char *text, const ms_
     return MS_OK;
 }
 
-/* Find the route between the two GPUs of --route, which is given. */
+/* Find the route between the two GPUs of --route, which is given; if it is given several times, the
+ * last one counts. */
 static ms_status find_path(const ms_invocation *call, const ms_platform *platform, path *out) {
     ms_given given = ms_cli_all(call, "route");
     const char *const *ends = given.values + 2 * (given.count - 1);

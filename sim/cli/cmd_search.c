@@ -126,8 +126,8 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
 }
 
 /* Read which candidates the space has: workload, --vary, --usual, --gpus, --platform, and the file
- * of --space. Without --vary and --space the default space is varied.  job: the request for the
- * workload, which *request_out borrows. */
+ * of --space. The default space is varied without --vary and --space, and with --usual in addition
+ * to the keys that these name.  job: the request for the workload, which *request_out borrows. */
 static ms_status read_request(const ms_invocation *call, ms_job_request *job,
                               ms_space_request *request_out) {
     const ms_given varied = ms_cli_all(call, "vary");

@@ -39,7 +39,8 @@ static int argument_fit(const ms_invocation *call, const ms_mode *mode) {
     return is_said ? 2 : length == 0 ? 1 : 0;
 }
 
-/* Report an argument that the mode nearest to the command line does not take, or one that it lacks.
+/* Report that no mode suits the command line's argument. mode: the nearest one. Either it takes no
+ * argument, or the command line lacks the argument, which is the first word of the mode's usage.
  * Returns MS_E_USAGE. */
 static ms_status report_argument(const ms_invocation *call, const ms_mode *mode) {
     if (mode->argument == NULL) {

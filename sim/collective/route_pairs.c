@@ -1,9 +1,11 @@
-/* The sorting of messages into kinds (route_kinds.c), message by message: for sets in which not
- * every GPU sends to every other one, and for platforms whose routes have no halves. Each round
- * computes all routes anew instead of storing them. */
+/* Sorts messages into kinds (route_kinds.c) by visiting each message: for sets in which not every
+ * GPU sends to every other one, and for platforms whose routes are not made of two half routes
+ * (half_routes.c). A kind is a class of messages that cross the same numbers of like links and so
+ * get the same rate. Each round of the sorting computes all routes anew instead of storing them. */
 #include "collective/route_folding.h"
 
-/* Collect the links, latency and tier of one message. context: the ms_folding. */
+/* Add the links of one message to the folding, and raise the longest latency of the message's
+ * family and the outermost tier to those of its route. context: the ms_folding. */
 static void note_message(void *context, const ms_message *m) {
     ms_folding *f = context;
     ms_route route;

@@ -563,8 +563,10 @@ void ms_cost_core(ms_cost_builder *builder, unsigned parts, const ms_core *core)
 }
 
 /* Bytes that all-to-all context parallelism keeps on top of q, k, v and the result of the rank's
- * own tokens [B]. The redistributed q, k and v wait for the backward pass, so copies of key and
- * value heads are kept too, unless they are recomputed. Fused attention's result is kept a second
+ * own tokens [B]. The redistributed q, k and v are kept for the backward pass in place of those of
+ * the own tokens. They have as many elements, except where key and value heads are copied
+ * (exchanged_widths); these copies are kept too, unless the backward pass recomputes and
+ * redistributes keys or values again (exchanged_again). Fused attention's result is kept a second
  * time, before the all-to-all, for the attention's own backward pass. Source: DeepSpeed,
  * deepspeed/sequence/layer.py (attention between all-to-alls keeps its inputs and its output, the
  * output product its own input). */

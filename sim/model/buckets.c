@@ -114,13 +114,14 @@ static int kind_of(const ms_cost_builder *builder, bool is_expert) {
     return is_expert && is_separate ? MS_BUCKET_EXPERT : MS_BUCKET_DENSE;
 }
 
-/* Put the gradients of a unit into buckets: its weights one by one, each with its event; then its
- * other parameters (norms, biases) at the unit's end. of: the unit and its parameter counts. unit:
- * its first_event is set; gets the number of its events. Where the weights' products count more
- * parameters than the unit holds (a head that uses the embedding's table), all its gradients come
- * at its end. */
+/* Put the gradients of a unit into buckets: first those of the weights in finder->weights, one by
+ * one, each with the event of the kernel that makes it; then those of the unit's other parameters
+ * (norms, biases), with the event of the unit's end. If these weights have more parameters than the
+ * unit (a head that uses the embedding's table), all gradients of the unit get the event of its
+ * end. Quantized parameters are spread evenly over the parameters of their kind. of: the unit and
+ * its parameter counts. unit: its first_event is set; gets the number of its events. */
 static void add_unit(bucket_finder *finder, const ms_fsdp_unit *of, ms_bucket_unit *unit) {
-    /* parameters of each kind; those of them that are quantized; those that no listed weight has */
+    /* by kind: all parameters; the quantized ones among them; those outside finder->weights */
     const double all[MS_BUCKET_KINDS] = {of->parameters.dense, of->parameters.expert};
     const double cast[MS_BUCKET_KINDS] = {of->parameters.dense_quantized,
                                           of->parameters.expert_quantized};

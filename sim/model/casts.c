@@ -345,7 +345,7 @@ static unsigned amax_axes(const ms_cost_builder *builder) {
  * attention, two in the MLP (or in all experts together). Each that is quantized has one maximum of
  * its input and one of its weight in forward passes, and one of its output's gradient in backward
  * passes. An attention in fp8 has three each way: of q, k and v together, of the probabilities and
- * of the result, or of the gradients of these. */
+ * of the result, or of the gradients of these. pass: F, B or I; a W pass finds no maxima. */
 static int maxima_of(const ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     enum { OF_ATTENTION = 3 };
     ms_cost_builder own = *builder;

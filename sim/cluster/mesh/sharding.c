@@ -21,8 +21,8 @@ typedef struct uneven_cut {
     int64_t left; /* size of that part [elements] */
 } uneven_cut;
 
-/* Report an uneven cut; the size that is left is named where it is not the whole. Returns
- * MS_E_INPUT. */
+/* Report an uneven cut. If outer axes have already divided the dimension, the message also names
+ * the size that they leave. Returns MS_E_INPUT. */
 static ms_status report_uneven(const ms_mesh *mesh, const ms_tensor *tensor, const uneven_cut *cut,
                                ms_diag *diag) {
     long long whole = tensor->shape[cut->dimension];

@@ -151,7 +151,8 @@ static int find_step(const dense_layers *dense, int front) {
     return step;
 }
 
-/* Put the numbers of the dense layers from `front` on as a list. */
+/* Set `moe.dense_layers` to the numbers of the dense layers from layer `front` on. The layers
+ * before it are all dense and are counted in `moe.first_dense_layers`. */
 static void put_list(ms_hf_reader *r, const dense_layers *dense, int front) {
     const char **texts = MS_NEW(r->arena, const char *, dense->count);
     size_t count = 0;

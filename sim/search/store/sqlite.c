@@ -177,8 +177,9 @@ static void add_table(ms_buffer *sql) {
     ms_buffer_puts(sql, ")");
 }
 
-/* In a new file, create the table and mark the file as a store; in each write the format's version,
- * which shows whether the file can be written. Returns SQLite's code. */
+/* If the file is new, create the table and mark the file as a store. Write the format's version
+ * into any file, new or not: whether SQLite can do that shows whether the file can be written.
+ * Returns SQLite's code. */
 static int prepare_table(const ms_store *store, bool is_new) {
     ms_buffer sql;
     ms_buffer_init(&sql);

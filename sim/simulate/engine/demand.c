@@ -60,8 +60,9 @@ static int64_t list_stream_works(const ms_dag *dag, int32_t *last_stream, stream
 }
 
 /* Add the load of one flow of a phase to a link, and raise the stream's maximum and the total with
- * it. phase: number of the phase, a new one for every entry.  rate_Bps: maximum rate of the flow
- * times its weight on the link. */
+ * it. The flows of a stream are added without those of others in between, and so are the flows of a
+ * phase. phase: number of the phase, from 1 on; the same phase has another number on each stream.
+ * rate_Bps: maximum rate of the flow times its weight on the link. */
 static void add_demand(link_demand *link, int64_t phase, int32_t stream, double rate_Bps,
                        double capacity_Bps) {
     if (link->stream != stream + 1) {

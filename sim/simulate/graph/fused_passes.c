@@ -342,8 +342,9 @@ static int32_t longest_fused_pass(const ms_dag *dag) {
     return longest;
 }
 
-/* A part must have a work of its own kind (computation or communication) that is no fused pass
- * itself, and may only wait for earlier parts. */
+/* The work of a part must not be a fused pass itself. It must be a communication if the part has a
+ * communicator, and a computation if the part has none. Communicators are numbered within a fused
+ * pass, which has at most as many of them as parts. A part may only wait for earlier parts. */
 const char *ms_dag_find_bad_fused_pass(const ms_dag *dag) {
     const ms_fused_passes *all = &dag->network.fused;
     for (int32_t i = 0; i < all->count; i++) {

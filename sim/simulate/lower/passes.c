@@ -52,8 +52,9 @@ void ms_pass_begin_pair(const ms_lowering *l, int p, const ms_action *pair,
     }
 }
 
-/* Whether a segment that runs on microbatches `when` runs in this action: always, in the first or
- * last action of its stage and kind of pass in the step, or at the end of a round. */
+/* Whether a segment that runs on the microbatches that `when` selects runs in this action. The
+ * first and last microbatch are those for which the stage runs the pass first and last in the step;
+ * a whole backward pass (B) counts as I for the first one and as W for the last one. */
 static bool runs_now(const ms_lowering *l, const ms_action *action, ms_when when) {
     if (when == MS_WHEN_ROUND) {
         return ms_action_closes_round(&l->job->program, action);

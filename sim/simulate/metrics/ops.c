@@ -28,7 +28,8 @@ static inline void enter(int32_t *first, int32_t *list, int32_t rank, int32_t op
     }
 }
 
-/* Count or enter a computation for the rank of each member. */
+/* Count or enter a computation (enter) for the rank of each member that is on its rank's compute
+ * stream. */
 static void visit_compute(ms_rank_ops *ops, int32_t op) {
     const ms_dag *dag = ops->dag;
     for (int32_t m = dag->member_first[op]; m < dag->member_first[op + 1]; m++) {
