@@ -230,7 +230,7 @@ class Megatron(Export):
         """What Megatron-LM has words for leaves no key unsaid, and comes back as the same job to the last digit."""
         draw = random.Random(SEED)
         tried = done = 0
-        while done < 20 and tried < 400:
+        while done < 12 and tried < 400:
             tried += 1
             work = draw_workload(draw)
             path = self.write(work, "w.yaml")
@@ -242,7 +242,7 @@ class Megatron(Export):
             self.assertEqual({key for key in unsaid if not key.startswith("--")} - OUTSIDE, set(), context)
             before, after = self.figures(path), self.figures(back)
             self.assertEqual({key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}, {}, context)
-        self.assertEqual(done, 20, tried)
+        self.assertEqual(done, 12, tried)
 
     def test_arguments_of_its_own_tests_come_back(self):
         """Of every seventh run of Megatron-LM's tests, and of one with its own layers beside experts: imported, exported and imported."""
@@ -351,7 +351,7 @@ class DeepSpeed(Export):
     def test_random_workloads_come_back_as_they_are(self):
         draw = random.Random(SEED)
         tried = done = 0
-        while done < 15 and tried < 200:
+        while done < 10 and tried < 200:
             tried += 1
             work = draw_deepspeed(draw)
             path = self.write(work, "w.yaml")
@@ -363,7 +363,7 @@ class DeepSpeed(Export):
             self.assertEqual(set(unsaid) - OUTSIDE - {"model", "optimizer.type"}, set(), context)
             before, after = self.figures(path), self.figures(back)
             self.assertEqual({key: (before.get(key), after.get(key)) for key in before | after if before.get(key) != after.get(key)}, {}, context)
-        self.assertEqual(done, 15, tried)
+        self.assertEqual(done, 10, tried)
 
     def test_what_is_unsaid_is_told_beside_the_file(self):
         path = self.write({**TINY, "recompute": "full", "precision": {"optimizer": "8 B"}, "schedule": {"kind": "gpipe"}}, "w.yaml")

@@ -177,13 +177,13 @@ class FastForward(unittest.TestCase):
     # jobs of a kind whose attempts mostly succeed, and of a kind whose attempts often fail
 
     def test_costs_of_lone_jobs(self):
-        self.check_costs(lone_case, "lone", 15 * RUNS)
+        self.check_costs(lone_case, "lone", 8 * RUNS)
 
     def test_costs_of_long_jobs(self):
-        self.check_costs(long_case, "long", 8 * RUNS)
+        self.check_costs(long_case, "long", 4 * RUNS)
 
     def test_costs_of_more_long_jobs(self):
-        self.check_costs(long_case, "more", 8 * RUNS)
+        self.check_costs(long_case, "more", 4 * RUNS)
 
     def check_random(self, make, runs):
         legal = claimed = number = 0

@@ -4,11 +4,14 @@
 usage: test_unbuilt.py MESHSIM [unittest arguments]
 """
 
+import os
+
 import programs
 import yaml
 from programs import ROOT
 
 ARGUMENTS = ROOT / "scripts/python/meshsim/tools/importers/unbuilt.yaml"
+ALL = "MS_ALL" in os.environ  # each type of models, not one of each row
 TYPES = ROOT / "workloads/families/hugging-face.yaml"
 
 
@@ -22,8 +25,8 @@ class Unbuilt(programs.ProgramTest):
     def test_each_type_of_models_is_refused_by_what_it_has(self):
         types = load(TYPES)
         for row in types["unbuilt"]:
-            for kind in row["model_types"]:
-                self.assertNotIn(kind, types["families"])
+            self.assertEqual(set(row["model_types"]) & set(types["families"]), set())
+            for kind in row["model_types"] if ALL else row["model_types"][:1]:
                 refused = self.meshsim("import", "hf", self.write({"model_type": kind, "hidden_size": 64}), code=3).stderr
                 self.assertIn(f"'{kind}' is known and not built: it has {row['what']}", refused)
 
