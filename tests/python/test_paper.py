@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Schedules on paper: what search finds beside the public search, costs spread over stages, memory of given costs, reordered kinds, Pareto pictures.
+
+usage: test_paper.py MESHSIM [unittest arguments]
+"""
+
+import json
+import re
+
+import programs
+
+PUBLIC = {8: 1309, 10: 1248}
+"""Spans that the zero-bubble project's search (v_auto_schedule.py) finds with P = 12, M = 36, F, I, W = 5, 6, 4, latency 1, by the cap in microbatches."""
+
+
+def spans(csv, ranks, costs, latency):
+    """The span of each rank and its most activations held, by a calculation of its own: passes run in the order of the lines, in a V."""
+    lists = [[(cell[0], int(cell[1]), int(cell[2])) for cell in (re.fullmatch(r"(\d+)([FIW])(\d+)", text).group(2, 1, 3) for text in line.split(",") if text.strip())]
+             for line in csv.splitlines()]
+    ends, at, now, begun = {}, [0] * ranks, [0.0] * ranks, [None] * ranks
+    held, most = [0] * ranks, [0] * ranks
+    last = 2 * ranks - 1
+
+    def ready(kind, stage, mb):
+        """When the inputs of a pass have arrived; None: not yet known."""
+        needs = {"F": [("F", stage - 1)], "I": [("F", stage), ("I", stage + 1)], "W": [("I", stage)]}[kind]
+        times = []
+        for other, there in needs:
+            if 0 <= there <= last:
+                end = ends.get((other, there, mb))
+                if end is None:
+                    return None
+                times.append(end + (latency if there != stage and {there, stage} != {ranks - 1, ranks} else 0))
+        return max(times, default=0.0)
+
+    moved = True
+    while moved:
+        moved = False
+        for rank in range(ranks):
+            while at[rank] < len(lists[rank]):
+                kind, stage, mb = lists[rank][at[rank]]
+                arrival = ready(kind, stage, mb)
+                if arrival is None:
+                    break
+                start = max(arrival, now[rank])
+                begun[rank] = start if begun[rank] is None else begun[rank]
+                now[rank] = ends[kind, stage, mb] = start + costs[kind]
+                held[rank] += (kind == "F") - (kind == "W")
+                most[rank] = max(most[rank], held[rank] + (kind == "W"))
+                at[rank] += 1
+                moved = True
+    assert all(count == len(line) for count, line in zip(at, lists)), "the lists wait for each other"
+    return [end - start for end, start in zip(now, begun)], most, ends
+
+
+class Paper(programs.ProgramTest):
+    def test_search_is_no_worse_than_the_public_one(self):
+        for cap, span in PUBLIC.items():
+            words = ("schedule", "search", "-p", "12", "-v", "2", "-m", "36", "--tf", "5", "--tb", "6", "--tw", "4", "--p2p", "1", "--memory-cap", str(cap))
+            found = json.loads(self.meshsim(*words, "--json").stdout)
+            own, held, ends = spans(self.meshsim(*words, "--csv", "-").stdout, 12, {"F": 5, "I": 6, "W": 4}, 1)
+            self.assertEqual(found["max_span"], max(own))
+            self.assertLessEqual(max(own), span)
+            self.assertLessEqual(max(held), 2 * cap)
+            self.assertEqual(len(ends), 3 * 24 * 36)
+            self.assertGreaterEqual(found["max_span"], found["search"]["span_bound"])
+
+
+if __name__ == "__main__":
+    programs.main("usage: test_paper.py MESHSIM [unittest arguments]")
