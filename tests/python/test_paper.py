@@ -65,6 +65,32 @@ class Paper(programs.ProgramTest):
             self.assertEqual(len(ends), 3 * 24 * 36)
             self.assertGreaterEqual(found["max_span"], found["search"]["span_bound"])
 
+    def test_costs_are_spread_alike_on_paper_and_on_a_workload(self):
+        times = {"forward": [2, 1, 1, 3], "input_gradient": [2, 1, 1, 3], "weight_gradient": [1, 1, 1, 1]}
+        lists = "".join(f"  {key}: [{', '.join(f'{value} s' for value in values)}]\n" for key, values in times.items())
+        job = self.write(f"platform: {{file: ideal, nodes: 4}}\nmesh: {{pp: 4}}\nbatch: {{microbatches: 8}}\ncosts:\n{lists}"
+                         "  states: [4 GiB, 1 GiB, 1 GiB, 2 GiB]\n  activations: 1 GiB\n", "c.yaml")
+        words = ("schedule", "--compare", "all", "-v", "2", "--json")
+        paper = json.loads(self.meshsim(*words, "-p", "4", "-m", "8", *(f"--{name}={','.join(map(str, values))}" for name, values in zip(("tf", "tb", "tw"), times.values()))).stdout)
+        found = {row["schedule"]: row for row in json.loads(self.meshsim(*words, "--workload", job).stdout)["rows"]}
+        self.assertEqual({row["schedule"]: round(row["rank_makespan"], 9) for row in paper["rows"]}, {name: round(row["step_time_s"], 9) for name, row in found.items()})
+        self.assertEqual(len(found), 18)
+        # rank 0 holds its states and M activations, or P of them; in a V stages 0 and 7, (4 + 2) / 2 GiB, and P activations of a rank's stages
+        self.assertEqual([found[name]["peak_B"] / 2**30 for name in ("gpipe", "1f1b", "zbv")], [4 + 8, 4 + 4, 3 + 4])
+        capped = json.loads(self.meshsim(*words, "--workload", job, "--memory-cap", "7GiB").stdout)
+        self.assertEqual([row["schedule"] for row in capped["rows"] if "reason" not in row], [name for name, row in found.items() if row["peak_B"] <= 7 * 2**30])
+        self.write((self.folder / job).read_text().split("  states")[0], "unknown.yaml")
+        self.assertNotIn("peak_B", json.loads(self.meshsim("schedule", "--compare", "gpipe", "--workload", "unknown.yaml", "--json").stdout)["rows"][0])
+
+    def test_reordered_kinds_stand_in_the_table(self):
+        rows = {row["schedule"]: row for row in json.loads(self.meshsim("schedule", "--compare", "all", "-p", "8", "-m", "32", "--json").stdout)["rows"]}
+        # as in Qi et al., Pipeline Parallelism with Controllable Memory: at P = 8 and M = 32 the reordering shortens V-Half alone
+        self.assertEqual([rows[name]["max_span_bubble"] for name in ("vhalf", "vhalf-reordered", "vmin", "vmin-reordered")], [26, 17, 27, 27])
+        self.assertEqual(rows["vhalf-reordered"]["peak_inflight"], rows["vhalf"]["peak_inflight"])
+        alone = json.loads(self.meshsim("schedule", "vhalf-reordered", "-p", "8", "-m", "32", "--json").stdout)
+        self.assertEqual(alone, json.loads(self.meshsim("schedule", "vhalf", "--reorder", "-p", "8", "-m", "32", "--json").stdout))
+        self.assertIn("unknown schedule 'zbv-reordered'", self.meshsim("schedule", "zbv-reordered", "-p", "8", "-m", "32", code=2).stderr)
+
 
 if __name__ == "__main__":
     programs.main("usage: test_paper.py MESHSIM [unittest arguments]")
