@@ -13,6 +13,7 @@
 #include "cli/job_options.h"
 #include "cli/schedule_options.h"
 #include "cli/shown_tables.h"
+#include "cli/tool.h"
 #include "schedule/schedule_study.h"
 #include "trace/report/report.h"
 
@@ -306,7 +307,8 @@ static ms_status run_search(const ms_invocation *call) {
 /* Run the mode that the command line asks for, if at most one output goes to the standard
  * output. */
 static ms_status run(const ms_invocation *call) {
-    static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", "markdown", NULL};
+    static const char *const OUTPUTS[] = {"csv",  "csv-table", "pareto", "gantt",
+                                          "json", "markdown",  NULL};
     ms_status status = ms_cli_check_stdout(call, OUTPUTS);
     return status == MS_OK ? ms_cli_run_mode(call) : status;
 }
@@ -461,6 +463,7 @@ static const ms_option OPTIONS[] = {
      .modes = ONE},
     {"csv-table", "FILE", .help = "write the table, with the names of --json ('-': stdout)",
      .writes = ".csv or .txt", .modes = TABLES},
+    {MS_OPTION_PARETO("the table's schedules by memory and bubble"), .modes = TABLES},
     {"gantt", "FILE.svg",
      .help = "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)",
      .writes = ".svg, .png or .pdf"},

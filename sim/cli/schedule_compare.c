@@ -11,12 +11,13 @@
 #include "cli/schedule_options.h"
 #include "cli/shown_tables.h"
 #include "cli/study_options.h"
+#include "cli/tool.h"
 #include "search/schedules.h"
 #include "trace/report/report.h"
 #include "trace/summary.h"
 
 /* Options that name a file for the table. */
-static const char *const TABLE_FILES[] = {"csv-table", NULL};
+static const char *const TABLE_FILES[] = {"csv-table", "pareto", NULL};
 
 /* ---- what is printed ---- */
 
@@ -39,12 +40,13 @@ static ms_status sort_column(const ms_invocation *call, const ms_table_column *c
     return MS_E_USAGE;
 }
 
-/* Write the table to the file of --csv-table, then print it, unless that file or the picture is the
- * standard output. */
+/* Write the table to the file of --csv-table, and as the picture of --pareto, then print it, unless
+ * a file or picture is the standard output. */
 static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
                        const ms_value *tree) {
-    static const char *const FILES[] = {"csv-table", "gantt", NULL};
+    static const char *const FILES[] = {"csv-table", "pareto", "gantt", NULL};
     ms_status status = ms_cli_write_csv(call, "csv-table", tree);
+    status = status == MS_OK ? ms_cli_draw_pareto(call, tree) : status;
     return status != MS_OK || ms_cli_uses_stdout(call, FILES)
                ? status
                : ms_cli_show(call, "a comparison", tables, tree);

@@ -6,8 +6,10 @@ usage: test_paper.py MESHSIM [unittest arguments]
 
 import json
 import re
+from xml.etree import ElementTree
 
 import programs
+from programs import ROOT
 
 PUBLIC = {8: 1309, 10: 1248}
 """Spans that the zero-bubble project's search (v_auto_schedule.py) finds with P = 12, M = 36, F, I, W = 5, 6, 4, latency 1, by the cap in microbatches."""
@@ -90,6 +92,41 @@ class Paper(programs.ProgramTest):
         alone = json.loads(self.meshsim("schedule", "vhalf-reordered", "-p", "8", "-m", "32", "--json").stdout)
         self.assertEqual(alone, json.loads(self.meshsim("schedule", "vhalf", "--reorder", "-p", "8", "-m", "32", "--json").stdout))
         self.assertIn("unknown schedule 'zbv-reordered'", self.meshsim("schedule", "zbv-reordered", "-p", "8", "-m", "32", code=2).stderr)
+
+    def front(self, rows, x, y):
+        """Names of the rows that no other one beats both ways, by comparing all pairs."""
+        return {name for name, row in rows.items() if not any(other[x] <= row[x] and other[y] <= row[y] and (other[x], other[y]) != (row[x], row[y]) for other in rows.values())}
+
+    def expect_picture(self, svg, names, front):
+        """A picture with a mark for each place, of which those on the front tell their names."""
+        root = ElementTree.fromstring(svg)
+        told = {name for title in root.iter("{http://www.w3.org/2000/svg}title") for name in (title.text or "").split(", ")}
+        self.assertLessEqual(names, told)
+        shown = {name for text in root.iter("{http://www.w3.org/2000/svg}text") for name in "".join(text.itertext()).split(", ")}
+        self.assertEqual(shown & names, front)
+
+    def test_pareto_pictures(self):
+        words = ("schedule", "--compare", "all", "-p", "8", "-m", "32")
+        rows = {row["schedule"]: row for row in json.loads(self.meshsim(*words, "--json").stdout)["rows"]}
+        svg = self.meshsim(*words, "--pareto", "-").stdout
+        self.expect_picture(svg, set(rows), self.front(rows, "peak_inflight", "bubble_fraction"))
+        self.assertIn("microbatches in flight on a rank", svg)
+        words = ("schedule", "--compare", "1f1b,zbh1,interleaved", "--workload", "tiny", "--json")
+        rows = {row["schedule"]: row for row in json.loads(self.meshsim(*words, "--pareto", "p.svg").stdout)["rows"]}
+        self.expect_picture((self.folder / "p.svg").read_text(), set(rows), self.front(rows, "peak_B", "bubble_fraction"))
+        sweep = self.write(f"name: s\nworkload: {ROOT}/workloads/tiny.yaml\naxes: [{{mesh.tp: [1, 2]}}, {{batch.micro: [1, 2]}}]\n", "s.yaml")
+        rows = {f"{row['settings']['mesh.tp']}, {row['settings']['batch.micro']}": row for row in json.loads(self.meshsim("sweep", sweep, "--json", "--pareto", "s.pdf").stdout)["rows"]}
+        self.assertTrue((self.folder / "s.pdf").read_bytes().startswith(b"%PDF-"))
+        told = [title.text for title in ElementTree.fromstring(self.meshsim("sweep", sweep, "--pareto", "-").stdout).iter("{http://www.w3.org/2000/svg}title")]
+        self.assertEqual(sorted(told), sorted(name for name, row in rows.items() if "cost" in row))
+        self.meshsim("search", "tiny", "--top", "5", "--pareto", "f.png")
+        self.assertTrue((self.folder / "f.png").read_bytes().startswith(b"\x89PNG"))
+        self.assertIn("'--shard' and '--pareto'", self.meshsim("sweep", sweep, "--shard", "1/2", "--store", "s.db", "--pareto", "-", code=2).stderr)
+
+    def test_a_pareto_picture_needs_two_quantities(self):
+        free = self.write(self.meshsim("search", "tiny", "--platform", "ideal", "--gpus", "8", "--top", "2", "--json").stdout, "free.json")
+        self.assertIn("no job has both 'cost' and 'step_time_s'", self.meshsim("plot", free, "--of", "pareto", code=3).stderr)
+        self.assertIn("memory of a GPU", self.meshsim("plot", free, "--of", "pareto", "--x", "peak_B").stdout)
 
 
 if __name__ == "__main__":
