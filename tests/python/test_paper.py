@@ -12,7 +12,7 @@ import programs
 from programs import ROOT
 
 PUBLIC = {8: 1309, 10: 1248}
-"""Spans that the zero-bubble project's search (v_auto_schedule.py) finds with P = 12, M = 36, F, I, W = 5, 6, 4, latency 1, by the cap in microbatches."""
+"""Spans that the zero-bubble project's search (its schedules of building blocks in a V) finds with P = 12, M = 36, F, I, W = 5, 6, 4, latency 1, by the cap in microbatches."""
 
 
 def spans(csv, ranks, costs, latency):
