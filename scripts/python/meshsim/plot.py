@@ -35,7 +35,7 @@ PT = 72
 """points of an inch, in which sizes are given here"""
 WIDTH, HEIGHT, LETTER = 400, 270, 6.3
 """of axes, and the mean width of a letter"""
-BEST, BEATEN = "none is better both ways", "another one is better both ways"
+BEST, BEATEN = "no other one beats it", "another one beats it"
 Numbers = Sequence[Optional[float]]
 
 
