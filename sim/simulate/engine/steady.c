@@ -360,8 +360,7 @@ typedef struct anchors {
     int count;
 } anchors;
 
-/* List the anchors of a step.  stage: of the forward pass; -1: any.  Returns whether there was
- * memory. */
+/* List the anchors of a step.  stage: -1: any.  Returns whether there was memory. */
 static bool list_anchors(const steady *search, int32_t step, int32_t stage, ms_arena *scratch,
                          anchors *anchors_out) {
     const ms_dag *dag = search->dag;
@@ -438,8 +437,7 @@ static int find_period(steady *search, const anchors *anchor_list) {
  * whether there was memory. */
 static bool find_repeated_period(steady *search, int32_t step, ms_arena *scratch, ms_steady *found,
                                  bool *is_found_out) {
-    /* In a V the first rank's last forward passes may be of the last stage alone, in the cool-down
-     * (zbv); those of the first stage end with the steady state. */
+    /* in a V the last forward passes may be of the last stage alone, in the cool-down (zbv) */
     static const int32_t STAGES[] = {0, -1};
     const ms_dag_repeat *repeat = &search->dag->repeat;
     int length = 0;
