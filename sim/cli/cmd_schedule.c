@@ -13,6 +13,7 @@
 #include "cli/job_options.h"
 #include "cli/schedule_options.h"
 #include "cli/shown_tables.h"
+#include "cli/tool.h"
 #include "schedule/schedule_study.h"
 #include "trace/report/report.h"
 
@@ -306,7 +307,8 @@ static ms_status run_search(const ms_invocation *call) {
 /* Run the mode that the command line asks for, if at most one output goes to the standard
  * output. */
 static ms_status run(const ms_invocation *call) {
-    static const char *const OUTPUTS[] = {"csv", "csv-table", "gantt", "json", "markdown", NULL};
+    static const char *const OUTPUTS[] = {"csv",  "csv-table", "pareto", "gantt",
+                                          "json", "markdown",  NULL};
     ms_status status = ms_cli_check_stdout(call, OUTPUTS);
     return status == MS_OK ? ms_cli_run_mode(call) : status;
 }
@@ -464,6 +466,7 @@ static const ms_option OPTIONS[] = {
     {"gantt", "FILE.svg",
      .help = "draw the passes as a picture, of --compare up to 8 stacked ('-': stdout)",
      .writes = ".svg, .png or .pdf"},
+    {MS_OPTION_PARETO("the table's schedules by memory and bubble"), .modes = TABLES},
     {"json", .help = "print one JSON object"},
     {MS_OPTION_MARKDOWN},
     {0},
@@ -489,7 +492,8 @@ const ms_command ms_cmd_schedule = {
         "zbh1, zbh2: zero bubble with 1F1B's memory, and with twice that\n"
         "zb1p: interleaved zero bubble (PyTorch)\n"
         "zbv: zero bubble in a V, two stages per rank\n"
-        "vhalf, vmin: V with a half and a third of the memory; --reorder\n"
+        "vhalf, vmin: V with a half and a third of the memory; --reorder, or vhalf-reordered, "
+        "vmin-reordered\n"
         "dualpipe, chimera: two directions, parameters twice\n"
         "dualpipev: DualPipe cut in half, a V\n"
         "seq1f1b: 1F1B over slices of sequences; --splits\n\n"

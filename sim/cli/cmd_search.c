@@ -17,6 +17,7 @@
 #include "cli/show_search.h"
 #include "cli/shown_tables.h"
 #include "cli/study_options.h"
+#include "cli/tool.h"
 
 /* Most GPUs of --gpus, most candidates of --top, and its default. */
 enum { GPUS_MAX = 1 << 24, TOP_MAX = 100000, TOP_DEFAULT = 10 };
@@ -63,6 +64,7 @@ static const ms_option OPTIONS[] = {
     {"output", "FILE", .letter = 'o', .help = "write the best one as a workload",
      .writes = ".yaml"},
     {"csv", "FILE", .help = "write what is found as CSV", .writes = ".csv"},
+    {MS_OPTION_PARETO("the best candidates by the cost and the time of a step")},
     {MS_OPTION_HTML},
     {MS_OPTION_STORE},
     {MS_OPTION_RESUME},
@@ -218,7 +220,7 @@ static void show_progress(void *context, const ms_search_progress *now) {
 /* ---- the search ---- */
 
 /* Options that name an output file. */
-static const char *const FILES[] = {"output", "csv", "html", NULL};
+static const char *const FILES[] = {"output", "csv", "pareto", "html", NULL};
 
 /* Whether the file that an option names is to be written. An interrupted search writes new files
  * only: an older file, which may hold the results of a whole search, is kept, and a note says
@@ -265,7 +267,7 @@ static void add_workload(const ms_search_row *row, ms_arena *arena, ms_buffer *o
 }
 
 /* Write the best candidate as a workload to the file of --output, and all candidates found to that
- * of --csv. */
+ * of --csv and as the picture of --pareto. */
 static ms_status write_files(const ms_invocation *call, const ms_shown_search *shown) {
     ms_buffer workload = {0};
     bool has_best = shown->result->row_count > 0;
@@ -282,6 +284,9 @@ static ms_status write_files(const ms_invocation *call, const ms_shown_search *s
         ms_value *root = ms_show_search_tree(shown, call->arena);
         ms_show_search_add_page(shown, root);
         status = ms_cli_write_csv(call, "csv", root);
+    }
+    if (status == MS_OK && has_best && is_written(call, shown, "pareto")) {
+        status = ms_cli_draw_pareto(call, ms_show_search_tree(shown, call->arena));
     }
     ms_buffer_release(&workload);
     return status;

@@ -28,6 +28,7 @@ static const ms_option OPTIONS[] = {
     {"csv", "FILE", .help = "write the points as CSV", .writes = ".csv"},
     {"plot", "FILE", .help = "draw the picture that the sweep's file asks for",
      .writes = ".svg, .png or .pdf"},
+    {MS_OPTION_PARETO("the points by the cost and the time of a step")},
     {MS_OPTION_HTML},
     {MS_OPTION_TOKENS},
     {MS_OPTION_JSON},
@@ -36,7 +37,7 @@ static const ms_option OPTIONS[] = {
 };
 
 /* Options that name an output file. */
-static const char *const TARGETS[] = {"csv", "plot", "html", NULL};
+static const char *const TARGETS[] = {"csv", "plot", "pareto", "html", NULL};
 
 /* ---- the result ---- */
 
@@ -196,6 +197,7 @@ static ms_status show(const ms_invocation *call, const sweep_study *shown) {
     ms_value *tree = make_tree(shown, call->arena);
     ms_status status = ms_cli_write_csv(call, "csv", tree);
     status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
+    status = status == MS_OK ? ms_cli_draw_pareto(call, tree) : status;
     status = status == MS_OK ? ms_cli_write_html(call, &page, tree) : status;
     if (status != MS_OK || ms_cli_uses_stdout(call, TARGETS)) {
         return status;
@@ -262,11 +264,14 @@ static ms_status simulate(const ms_invocation *call, sweep_study *state, ms_poin
     return status == MS_OK ? verdict_of(state) : status;
 }
 
-/* Refuse --plot with --shard.  Returns MS_OK; MS_E_USAGE (reported). */
+/* Refuse --plot and --pareto with --shard.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_shard(const ms_invocation *call) {
-    if (ms_cli_has(call, "shard") && ms_cli_has(call, "plot")) {
-        return ms_diag_usage(call->diag, "options '--shard' and '--plot' do not go together: a "
-                                         "picture is of all points; 'meshsim merge' them first");
+    const char *picture = ms_cli_has(call, "plot") ? "plot" : "pareto";
+    if (ms_cli_has(call, "shard") && ms_cli_has(call, picture)) {
+        return ms_diag_usage(call->diag,
+                             "options '--shard' and '--%s' do not go together: a picture is of all "
+                             "points; 'meshsim merge' them first",
+                             picture);
     }
     return MS_OK;
 }

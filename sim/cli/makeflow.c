@@ -240,8 +240,9 @@ static ms_status read_engine(plan *draft) {
 /* Refuse options beside --plan that ask for results, which a plan does not have, or that a plan
  * sets for each shard; require --store.  Returns MS_OK; MS_E_USAGE (reported). */
 static ms_status check_options(const plan *draft) {
-    static const char *const OTHERS[] = {"shard",   "fresh",  "json",   "csv",      "plot", "html",
-                                         "explain", "whatif", "output", "markdown", NULL};
+    static const char *const OTHERS[] = {"shard",  "fresh",  "json",     "csv",
+                                         "plot",   "pareto", "html",     "explain",
+                                         "whatif", "output", "markdown", NULL};
     const ms_option *options = draft->call->command->options;
     for (size_t i = 0; options[i].name != NULL; i++) {
         if (draft->call->given[i].count > 0 && ms_cli_is_among(options[i].name, OTHERS)) {

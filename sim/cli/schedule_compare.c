@@ -11,12 +11,13 @@
 #include "cli/schedule_options.h"
 #include "cli/shown_tables.h"
 #include "cli/study_options.h"
+#include "cli/tool.h"
 #include "search/schedules.h"
 #include "trace/report/report.h"
 #include "trace/summary.h"
 
 /* Options that name a file for the table. */
-static const char *const TABLE_FILES[] = {"csv-table", NULL};
+static const char *const TABLE_FILES[] = {"csv-table", "pareto", NULL};
 
 /* ---- what is printed ---- */
 
@@ -39,12 +40,13 @@ static ms_status sort_column(const ms_invocation *call, const ms_table_column *c
     return MS_E_USAGE;
 }
 
-/* Write the table to the file of --csv-table, then print it, unless that file or the picture is the
- * standard output. */
+/* Write the table to the file of --csv-table, and as the picture of --pareto, then print it, unless
+ * a file or picture is the standard output. */
 static ms_status print(const ms_invocation *call, const ms_shown_table *tables,
                        const ms_value *tree) {
-    static const char *const FILES[] = {"csv-table", "gantt", NULL};
+    static const char *const FILES[] = {"csv-table", "pareto", "gantt", NULL};
     ms_status status = ms_cli_write_csv(call, "csv-table", tree);
+    status = status == MS_OK ? ms_cli_draw_pareto(call, tree) : status;
     return status != MS_OK || ms_cli_uses_stdout(call, FILES)
                ? status
                : ms_cli_show(call, "a comparison", tables, tree);
@@ -96,7 +98,8 @@ static ms_status show_simulated(const ms_invocation *call, const ms_simulated_st
 
 /* ---- which schedules ---- */
 
-/* Append the schedule that one name of --compare stands for; "all" stands for every kind. */
+/* Append the schedule that one name of --compare stands for; "all" stands for every kind, and for
+ * the reordered ones. */
 static ms_status add_choice(const ms_invocation *call, const char *name, ms_vector *choices) {
     ms_schedule_choice choice;
     if (strcmp(name, "all") != 0) {
@@ -106,12 +109,18 @@ static ms_status add_choice(const ms_invocation *call, const char *name, ms_vect
         }
         return status;
     }
-    for (int kind = 0; kind < MS_SCHEDULE_KIND_COUNT; kind++) {
-        choice = (ms_schedule_choice){.name = ms_schedule_kind_name((ms_schedule_kind)kind),
-                                      .kind = (ms_schedule_kind)kind};
-        ms_vector_add(choices, &choice, 1);
+    for (int i = 0; i < 2 * MS_SCHEDULE_KIND_COUNT; i++) {
+        choice =
+            (ms_schedule_choice){.kind = (ms_schedule_kind)(i / 2), .is_reordered = i % 2 == 1};
+        choice.name = ms_schedule_kind_name(choice.kind);
+        if (choice.is_reordered) {
+            choice.name = ms_arena_printf(call->arena, "%s" MS_CLI_REORDERED, choice.name);
+        }
+        if (!choice.is_reordered || ms_schedule_kind_traits(choice.kind).takes_reorder) {
+            ms_vector_add(choices, &choice, 1);
+        }
     }
-    return MS_OK;
+    return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
 }
 
 /* Read the comma list of --compare; without a list all kinds.  *choices_out: [*count_out] in the

@@ -13,12 +13,18 @@ ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
                                  ms_schedule_choice *choice_out) {
     static const char PREFIX[] = "csv:";
     ms_schedule_choice choice = {.name = name, .kind = MS_SCHEDULE_CUSTOM};
+    size_t length = strcspn(name, "-"); /* names of kinds have no '-' */
+    choice.is_reordered = strcmp(name + length, MS_CLI_REORDERED) == 0;
+    const char *kind = choice.is_reordered ? ms_arena_strndup(call->arena, name, length) : name;
     if (strncmp(name, PREFIX, sizeof PREFIX - 1) == 0) {
         choice.file = name + sizeof PREFIX - 1;
         if (choice.file[0] == '\0') {
             return ms_diag_usage(call->diag, "'csv:' names no file; expected csv:FILE");
         }
-    } else if (ms_schedule_kind_from_name(name, &choice.kind) != MS_OK) {
+    } else if (kind == NULL) {
+        return ms_diag_no_memory(call->diag);
+    } else if (ms_schedule_kind_from_name(kind, &choice.kind) != MS_OK ||
+               (choice.is_reordered && !ms_schedule_kind_traits(choice.kind).takes_reorder)) {
         ms_diag_unknown(call->diag, "schedule", name, ms_schedule_kind_names(),
                         MS_SCHEDULE_KIND_COUNT);
         return MS_E_USAGE;

@@ -9,6 +9,9 @@
 #include "simulate/run/job.h"
 #include "trace/report/report.h"
 
+/** Ending of the names of schedules whose passes are moved into earlier gaps, as by --reorder. */
+#define MS_CLI_REORDERED "-reordered"
+
 /** A schedule of the command line: built by kind, read from a file, or found by search. */
 typedef struct ms_cli_schedule {
     ms_opened_schedule opened;
@@ -21,7 +24,8 @@ typedef struct ms_cli_schedule {
 ms_status ms_cli_schedule_sizes(const ms_invocation *call, ms_schedule_spec *spec_out);
 /** Check that --ranks and --microbatches were given.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_schedule_need_sizes(const ms_invocation *call);
-/** Find the schedule that a name stands for: a kind, or "csv:FILE".  *choice_out: borrows `name`.
+/** Find the schedule that a name stands for: a kind, a kind that takes --reorder with
+ * MS_CLI_REORDERED, or "csv:FILE".  *choice_out: borrows `name`.
  * Returns MS_OK; MS_E_USAGE (reported, with the nearest kind). */
 ms_status ms_cli_schedule_choice(const ms_invocation *call, const char *name,
                                  ms_schedule_choice *choice_out);

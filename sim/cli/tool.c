@@ -185,3 +185,8 @@ ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char 
     }
     return ms_cli_write_option(call, option, &picture);
 }
+
+ms_status ms_cli_draw_pareto(const ms_invocation *call, const ms_value *tree) {
+    static const char *const WORDS[] = {"--of=pareto", NULL};
+    return ms_cli_draw(call, "pareto", WORDS, tree);
+}

@@ -21,4 +21,13 @@ ms_status ms_cli_run_tool(const ms_invocation *call);
 ms_status ms_cli_draw(const ms_invocation *call, const char *option, const char *const *words,
                       const ms_value *tree);
 
+/* Row of the option --pareto for the tables of commands that have it.  what: quantities, one
+ * against the other. */
+#define MS_OPTION_PARETO(what)                                                                     \
+    "pareto", "FILE", .help = "draw " what ", with those that no other one beats both ways",       \
+                      .writes = ".svg, .png or .pdf"
+
+/** Draw the picture of --pareto; nothing without the option.  As ms_cli_draw. */
+ms_status ms_cli_draw_pareto(const ms_invocation *call, const ms_value *tree);
+
 #endif

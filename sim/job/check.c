@@ -238,6 +238,8 @@ static ms_status check_costs(const checking *check) {
                  {"costs.input_gradient", &costs->input_gradient, stages},
                  {"costs.weight_gradient", &costs->weight_gradient, stages},
                  {"costs.p2p", &costs->p2p, stages},
+                 {"costs.states", &costs->states, stages},
+                 {"costs.activations", &costs->activations, stages},
                  {"costs.optimizer", &costs->optimizer, ranks}};
     ms_status status = MS_OK;
     for (size_t i = 0; i < sizeof LISTS / sizeof LISTS[0]; i++) {

@@ -1,6 +1,6 @@
-/* Given costs (`costs:` of a workload, in place of a model): reads the times of passes, and lays
- * them out in the form that a model's costs have. Every pass is one compute segment of the given
- * time. */
+/* Given costs (`costs:` of a workload, in place of a model): reads the times of passes and the
+ * memory of stages, and lays them out in the form that a model's costs have. Every pass is one
+ * compute segment of the given time. */
 #include <stddef.h>
 
 #include "model/stage_costs.h"
@@ -17,6 +17,8 @@ const ms_field MS_COSTS_FIELDS[] = {
     GIVEN(weight_gradient, MS_DIM_TIME, false, "0 s", "backward pass, weight gradient [s]"),
     GIVEN(p2p, MS_DIM_BYTES, false, "0 B", "bytes between neighbouring stages per microbatch [B]"),
     GIVEN(optimizer, MS_DIM_TIME, false, "0 s", "optimizer step of a pipeline rank [s]"),
+    GIVEN(states, MS_DIM_BYTES, false, "0 B", "weights, gradients, optimizer state of a stage [B]"),
+    GIVEN(activations, MS_DIM_BYTES, false, "0 B", "what a microbatch keeps of a stage [B]"),
     {.key = NULL}};
 
 /* Value `index` of a list, or the only value of a list of one. */
@@ -25,7 +27,7 @@ static double value_at(const ms_numbers *values, int index) {
 }
 
 /* Set the costs of a virtual stage: one segment for each pass, bytes sent to its neighbours (none
- * beyond the pipeline's ends), and the same entry for every slice. */
+ * beyond the pipeline's ends), its memory, and the same entry for every slice. */
 static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *costs) {
     double input_s = value_at(&given->input_gradient, stage);
     double weight_s = value_at(&given->weight_gradient, stage);
@@ -33,7 +35,8 @@ static void fill_stage(const ms_given_costs *given, int stage, ms_stage_costs *c
                                           [MS_PASS_I] = input_s,
                                           [MS_PASS_W] = weight_s,
                                           [MS_PASS_B] = input_s + weight_s};
-    ms_stage_cost out = {.tied_B = 0};
+    ms_stage_cost out = {.memory = {.parameter_B = value_at(&given->states, stage),
+                                    .activation_B = value_at(&given->activations, stage)}};
     for (int pass = 0; pass < MS_PASS_COUNT; pass++) {
         int index = stage * MS_PASS_COUNT + pass;
         costs->segments[index] = (ms_segment){.layer = -1, .time_s = PASS_S[pass]};

@@ -175,11 +175,15 @@ static inline const ms_stage_cost *ms_stage_cost_of(const ms_stage_costs *costs,
     return &costs->stage[slice * costs->stages + stage];
 }
 
-/** Times of passes given in place of a model: one value, or a list. */
+/** Times of passes and memory given in place of a model: one value, or a list. */
 typedef struct ms_given_costs {
     ms_numbers forward, input_gradient, weight_gradient; /**< one, or one per virtual stage [s] */
     ms_numbers p2p;       /**< one, or one per virtual stage: bytes that it sends either way [B] */
     ms_numbers optimizer; /**< one, or one per pipeline rank [s] */
+    ms_numbers states;    /**< one, or one per virtual stage: held all the time, in the result
+                             counted as parameters [B] */
+    ms_numbers activations; /**< one, or one per virtual stage: held from F to the end of the
+                               backward pass [B] */
 } ms_given_costs;
 
 /** Sizes of the pipeline that given costs are laid out for. */
@@ -192,8 +196,8 @@ typedef struct ms_given_sizes {
 /** The keys of `costs:`, for listings. */
 extern const ms_field MS_COSTS_FIELDS[];
 
-/** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p [B]: a
- * value or a list per virtual stage; optimizer [s]: per pipeline rank).
+/** Read the workload's `costs:` mapping (forward, input_gradient, weight_gradient [s], p2p,
+ * states, activations [B]: a value or a list per virtual stage; optimizer [s]: per pipeline rank).
  *  *costs_out: lists in `arena`.  Returns MS_OK; MS_E_INPUT, reported; MS_E_NOMEM. */
 ms_status ms_costs_read(const ms_node *mapping, const char *key_path, ms_arena *arena,
                         ms_diag *diag, ms_given_costs *costs_out);
@@ -207,7 +211,7 @@ ms_status ms_costs_check(const ms_given_costs *costs, const char *key_path, cons
                          ms_diag *diag);
 
 /** Lay given costs out in the form of a model's costs, with one compute segment per pass, B = I +
- * W, no kernels, no memory. given: every list has one value, or P*V (optimizer: P).  *costs_out: in
+ * W, no kernels. given: every list has one value, or P*V (optimizer: P).  *costs_out: in
  * `arena`.  Returns MS_OK; MS_E_NOMEM, reported. */
 ms_status ms_costs_build(const ms_given_costs *given, const ms_given_sizes *sizes, ms_arena *arena,
                          ms_diag *diag, ms_stage_costs *costs_out);

@@ -48,14 +48,15 @@ typedef struct ms_search_result {
  * schedule can be better, so that a larger cap is never worse. Under each cap schedules are made in
  * several ways, and the best of each way is improved by moves of single passes as long as that
  * helps: fixed patterns that fit it (ZB-H1, ZB-H2; in a V ZB-V, V-Half, V-Min) and their order with
- * the weight gradients placed anew; list scheduling by many rules; with one stage per rank also the
- * zero-bubble heuristic in eight variants, and periodic building blocks.  costs: [PV] per stage,
+ * the weight gradients placed anew; periodic building blocks; list scheduling by many rules; with
+ * one stage per rank also the zero-bubble heuristic in eight variants.  costs: [PV] per stage,
  * [PV-1] per boundary.  *result_out: in `arena`. Returns MS_OK; MS_E_INPUT for sizes out of range
  * (reported); MS_E_RANGE for costs; MS_E_NO if no schedule was found (reported); MS_E_NOMEM.
  * O((effort + P) * P * V * M) for each cap, of which there are few, as bounds are tight; cut short
  * after about ten seconds' worth of passes (not a clock: the same input gives the same result).
  * Source: Qi et al., "Zero Bubble Pipeline Parallelism", ICLR'24, section on automatic scheduling,
- * for the heuristic; "Pipeline Parallelism with Controllable Memory", 2024, for building blocks. */
+ * for the heuristic; "Pipeline Parallelism with Controllable Memory", 2024, for building blocks in
+ * a V. */
 ms_status ms_schedule_search(const ms_search_spec *spec, const ms_schedule_costs *costs,
                              ms_arena *arena, ms_diag *diag, ms_search_result *result_out);
 

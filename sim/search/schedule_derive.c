@@ -1,5 +1,5 @@
 /* Puts another schedule in the place of a workload's own (schedule_derive.h): a derived spec with
- * the schedule's sizes, and layers or given times checked against its number of stages. P is the
+ * the schedule's sizes, and layers partitioned and given costs spread over its stages. P is the
  * number of pipeline ranks, M of microbatches, V of virtual stages per rank, K of slices of a
  * sequence. */
 #include "search/schedule_derive.h"
@@ -96,8 +96,9 @@ static ms_status set_file(const derivation *d, const ms_schedule_choice *choice,
 
 /* Set a schedule that its kind builds, with the workload's P and M. *stages_out: model stages (P *
  * V). */
-static void set_kind(const derivation *d, ms_schedule_kind kind, int *stages_out) {
-    const ms_schedule_spec sizes = ms_schedule_sizes(kind, d->sizes, &d->base->program.spec);
+static void set_kind(const derivation *d, const ms_schedule_choice *choice, int *stages_out) {
+    ms_schedule_spec sizes = ms_schedule_sizes(choice->kind, d->sizes, &d->base->program.spec);
+    sizes.is_reordered = sizes.is_reordered || choice->is_reordered;
     set_sizes(&sizes, &d->out->spec.schedule);
     d->out->spec.schedule.csv = NULL;
     *stages_out = sizes.pipeline_ranks * sizes.chunks;
@@ -134,25 +135,57 @@ static void place_layers(const derivation *d, int stages) {
                                                                       : partition->kind};
 }
 
-/* Check that a workload without a model, which gives the time of each pass per stage, has these
- * times for the schedule's stages and slices. If not, d->out->reason is set. Returns MS_OK;
- * MS_E_NOMEM (reported). */
-static ms_status check_costs(const derivation *d, int stages) {
-    const ms_program *own = &d->base->program;
-    int slices = d->out->spec.schedule.slices;
-    if (stages == own->model_stages && slices == own->spec.slices) {
-        return MS_OK;
+double ms_schedule_spread(const double *parts, int count, int stages, int stage) {
+    /* in units of 1 / (count * stages) of the model */
+    int64_t from = (int64_t)stage * count, to = from + count;
+    double sum = 0;
+    for (int64_t part = from / stages; part * stages < to; part++) {
+        int64_t start = part * stages, end = start + stages;
+        sum += parts[part] * (double)((end < to ? end : to) - (start > from ? start : from));
     }
-    d->out->reason = ms_arena_printf(d->arena,
-                                     "the workload's 'costs' are those of %d stages and %d part%s "
-                                     "of a sequence, it has %d and %d",
-                                     own->model_stages, own->spec.slices,
-                                     own->spec.slices == 1 ? "" : "s", stages, slices);
-    return d->out->reason == NULL ? ms_diag_no_memory(d->diag) : MS_OK;
+    return sum / stages;
 }
 
-/* A workload with a model gets a partition of its layers; one with given times per stage must have
- * them for this number of stages. */
+/* Spread a list of given costs over another number of stages, or slices of a sequence. One value
+ * for all stages stays one.  is_sum: costs of a stage are those of its parts, else those of the
+ * part that it begins with. scale: slices of the workload over those of the schedule. Returns false
+ * if memory runs out. */
+static bool spread_list(const derivation *d, int stages, bool is_sum, double scale,
+                        ms_numbers *values) {
+    int own = d->base->program.model_stages;
+    size_t count = values->count == 1 ? 1 : (size_t)stages;
+    double *items = MS_NEW(d->arena, double, count);
+    for (int i = 0; items != NULL && i < (int)count; i++) {
+        double begun = values->items[values->count == 1 ? 0 : (int64_t)i * own / stages];
+        double sum = values->count == 1 ? begun * own / stages
+                                        : ms_schedule_spread(values->items, own, stages, i);
+        items[i] = (is_sum ? sum : begun) * scale;
+    }
+    *values = (ms_numbers){items, count};
+    return items != NULL;
+}
+
+/* Spread the given costs of a workload over the stages and slices of the schedule, as if the
+ * workload's stages were equal parts of the model. Returns MS_OK; MS_E_NOMEM (reported). */
+static ms_status spread_costs(const derivation *d, int stages) {
+    ms_given_costs *costs = &d->out->spec.costs;
+    int slices = d->out->spec.schedule.slices;
+    const ms_program *own = &d->base->program;
+    const struct {
+        ms_numbers *values;
+        bool is_sum, is_of_slice;
+    } LISTS[] = {{&costs->forward, true, true},         {&costs->input_gradient, true, true},
+                 {&costs->weight_gradient, true, true}, {&costs->p2p, false, true},
+                 {&costs->states, true, false},         {&costs->activations, true, true}};
+    bool is_spread = true;
+    for (size_t i = 0; i < sizeof LISTS / sizeof LISTS[0]; i++) {
+        double scale = LISTS[i].is_of_slice ? (double)own->spec.slices / slices : 1;
+        is_spread = is_spread && spread_list(d, stages, LISTS[i].is_sum, scale, LISTS[i].values);
+    }
+    return is_spread ? MS_OK : ms_diag_no_memory(d->diag);
+}
+
+/* A workload with a model gets a partition of its layers, one with given costs has them spread. */
 ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choice,
                              const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
                              ms_schedule_derived *derived_out) {
@@ -163,10 +196,10 @@ ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choic
     if (choice->file != NULL) {
         status = set_file(&d, choice, &stages);
     } else {
-        set_kind(&d, choice->kind, &stages);
+        set_kind(&d, choice, &stages);
     }
     if (status != MS_OK || !base->spec.has_model) {
-        return status == MS_OK ? check_costs(&d, stages) : status;
+        return status == MS_OK ? spread_costs(&d, stages) : status;
     }
     place_layers(&d, stages);
     return MS_OK;
@@ -177,8 +210,5 @@ ms_status ms_schedule_in_workload(const ms_job *base, const ms_schedule_choice *
                                   ms_job *job_out) {
     ms_schedule_derived derived;
     ms_status status = ms_schedule_derive(base, choice, sizes, arena, diag, &derived);
-    if (status == MS_OK && derived.reason != NULL) {
-        status = ms_diag_error(diag, "%s: %s", choice->name, derived.reason);
-    }
     return status == MS_OK ? ms_job_build(&derived.spec, arena, diag, job_out) : status;
 }

@@ -7,7 +7,6 @@
 /* The derived job. */
 typedef struct ms_schedule_derived {
     ms_job_spec spec;      /* borrows from the base */
-    const char *reason;    /* why the schedule cannot run in the workload; NULL: no reason so far */
     bool is_repartitioned; /* as in ms_simulated_row */
 } ms_schedule_derived;
 
@@ -17,10 +16,14 @@ typedef struct ms_schedule_derived {
 ms_schedule_spec ms_schedule_sizes(ms_schedule_kind kind, const ms_schedule_spec *given,
                                    const ms_schedule_spec *own);
 
-/* Put a schedule in the place of a workload's own.
+/* Cost of a stage where the costs of equal parts of the model are given: the sum over the parts, or
+ * shares of parts, that it consists of.  parts: [count]. stage: one of `stages` equal ones. O(count
+ * / stages). */
+double ms_schedule_spread(const double *parts, int count, int stages, int stage);
+
+/* Put a schedule in the place of a workload's own. Given costs are spread over its stages.
  *  base: the workload, loaded. sizes: as in ms_simulated_study. *derived_out: contents in `arena`.
- * Returns MS_OK, also with a reason; as ms_schedule_open for a file; MS_E_IO; MS_E_NOMEM; all
- * reported. */
+ * Returns MS_OK; as ms_schedule_open for a file; MS_E_IO; MS_E_NOMEM; all reported. */
 ms_status ms_schedule_derive(const ms_job *base, const ms_schedule_choice *choice,
                              const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
                              ms_schedule_derived *derived_out);

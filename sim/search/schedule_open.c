@@ -11,6 +11,7 @@ ms_status ms_schedule_open(const ms_schedule_choice *choice, const ms_schedule_s
     if (choice->file == NULL) {
         ms_schedule_spec spec = *sizes;
         spec.kind = choice->kind;
+        spec.is_reordered = spec.is_reordered || choice->is_reordered;
         status = ms_schedule_build(&spec, arena, diag, &opened.program);
     } else {
         int slices = sizes->slices == 0 ? 1 : sizes->slices;

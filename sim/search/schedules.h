@@ -29,9 +29,11 @@
 
 /** A schedule that a user has chosen. */
 typedef struct ms_schedule_choice {
-    const char *name; /**< as the user writes it: "zbv", "csv:FILE" */
+    const char *name; /**< as the user writes it: "zbv", "vhalf-reordered", "csv:FILE" */
     const char *file; /**< path of the file with the order of passes; NULL: the kind builds it */
     ms_schedule_kind kind; /**< MS_SCHEDULE_CUSTOM with a file */
+    bool
+        is_reordered; /**< the name ends with "-reordered": as with ms_schedule_spec.is_reordered */
 } ms_schedule_choice;
 
 /** An open schedule, built by its kind or read from a file. */
@@ -157,8 +159,7 @@ ms_status ms_schedules_verdict(const ms_simulated_row *rows, size_t count);
 
 /** Build, but do not run, a workload with one schedule in the place of its own.
  *  base: the workload, loaded with its own schedule. sizes: as in ms_simulated_study. *job_out: in
- * `arena`. Returns as ms_job_build; as ms_schedule_open for a file; MS_E_INPUT (reported) when the
- * workload gives times of passes for another number of stages. */
+ * `arena`. Returns as ms_job_build; as ms_schedule_open for a file. */
 ms_status ms_schedule_in_workload(const ms_job *base, const ms_schedule_choice *choice,
                                   const ms_schedule_spec *sizes, ms_arena *arena, ms_diag *diag,
                                   ms_job *job_out);

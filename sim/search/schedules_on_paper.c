@@ -72,9 +72,8 @@ static double latency_of(const ms_schedule_costs *costs, const ms_program *progr
     return slowest;
 }
 
-/* Spread the study's times, given for P equal parts of the model, over a schedule's S = P * V
- * stages: stage s lies in part s P / S (rounded down) and takes P / S of the part's time, of a
- * slice 1 / K of that. *out: lists per stage, in the arena. Returns MS_OK; MS_E_NOMEM
+/* Spread the study's times, given for P equal parts of the model, over a schedule's stages; a slice
+ * takes 1 / K of a stage's time. *out: lists per stage, in the arena. Returns MS_OK; MS_E_NOMEM
  * (reported). */
 static ms_status spread(const comparison *c, const ms_program *program, ms_schedule_costs *out) {
     const ms_schedule_costs *given = c->study->costs;
@@ -85,11 +84,10 @@ static ms_status spread(const comparison *c, const ms_program *program, ms_sched
     if (costs == NULL) {
         return ms_diag_no_memory(c->diag);
     }
-    double share = (double)ranks / ((double)stages * program->spec.slices);
     for (int stage = 0; stage < stages; stage++) {
-        int part = (int)((long)stage * ranks / stages);
         for (int i = 0; i < 3; i++) {
-            costs[i * stages + stage] = lists[i][part] * share;
+            costs[i * stages + stage] =
+                ms_schedule_spread(lists[i], ranks, stages, stage) / program->spec.slices;
         }
         if (stage + 1 < stages) {
             costs[3 * stages + stage] = latency_of(given, program, stage);

@@ -117,8 +117,7 @@ static ms_status leave_out(const simulation *s, ms_simulated_row *row, const cha
     return reason == NULL ? ms_diag_no_memory(s->diag) : MS_OK;
 }
 
-/* Derive the spec of a row and add it to the planned ones, or set the row's reason why its schedule
- * cannot run. Returns MS_OK; as ms_schedule_derive. */
+/* Derive the spec of a row and add it to the planned ones. Returns MS_OK; as ms_schedule_derive. */
 static ms_status plan_row(simulation *s, size_t index) {
     const ms_simulated_study *study = s->study;
     ms_simulated_row *row = &s->rows[index];
@@ -129,10 +128,6 @@ static ms_status plan_row(simulation *s, size_t index) {
         return status;
     }
     row->is_repartitioned = derived.is_repartitioned;
-    if (derived.reason != NULL) {
-        row->outcome = MS_E_INPUT;
-        return leave_out(s, row, "refused", derived.reason);
-    }
     s->specs[s->planned] = derived.spec;
     s->row_of[s->planned++] = index;
     return MS_OK;

@@ -44,6 +44,18 @@ class FastForward(unittest.TestCase):
                 with self.subTest(words=words):
                     self.assertGreater(self.check(*words), 64)
 
+    def test_a_v_whose_last_forward_passes_are_of_one_stage(self):
+        """ZB-V's steady state ends with the forward passes of the first stage; those of the last stage go on in the cool-down."""
+        sets = ["batch.global=64", "schedule.kind=zbv", "mesh.pp=4", "mesh.tp=2", "mesh.dp=1", "model.layers=8"]
+        self.assertGreater(self.check("workloads/tiny.yaml", "--granularity", "pass", *(word for one in sets for word in ("--set", one))), 32)
+
+    def test_gradients_reduced_within_the_step(self):
+        for sets in (["data_parallel.reduce=every"], ["data_parallel.reduce=round", "schedule.kind=interleaved", "schedule.v=2"],
+                     ["data_parallel.reduce=round", "data_parallel.overlap_reduce=true", "schedule.kind=interleaved", "schedule.v=2"]):
+            words = [word for one in ("batch.global=256", "data_parallel.zero=2", *sets) for word in ("--set", one)]
+            with self.subTest(words=words):
+                self.assertGreater(self.check("workloads/tiny.yaml", "--granularity", "pass", *words), 64)
+
     def test_periods_of_several_microbatches(self):
         """What comes back to the same state after two microbatches is counted in pairs, whatever number is left over."""
         two = ["platform.file=dgx-a100", "platform.nodes=2", "mesh.tp=2", "mesh.pp=8", "model.layers=16"]

@@ -332,6 +332,8 @@ CASES = {
     "model.mla.v_dim": Case(64, 128, "latent"),
     "costs.forward": Case("2 ms", "3 ms", "costs"),
     "costs.input_gradient": Case("2 ms", "3 ms", "costs"),
+    "costs.states": Case("1 GiB", "2 GiB", "costs"),
+    "costs.activations": Case("1 GiB", "2 GiB", "costs"),
     "costs.weight_gradient": Case("1 ms", "2 ms", "costs"),
     "costs.p2p": Case("0 B", "4 MiB", "costs", idle=[("costs alone", (), "4 MiB")]),
     "costs.optimizer": Case("0 s", "1 ms", "costs"),

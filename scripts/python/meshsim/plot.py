@@ -35,6 +35,7 @@ PT = 72
 """points of an inch, in which sizes are given here"""
 WIDTH, HEIGHT, LETTER = 400, 270, 6.3
 """of axes, and the mean width of a letter"""
+BEST, BEATEN = "no other one beats it", "another one beats it"
 Numbers = Sequence[Optional[float]]
 
 
@@ -281,14 +282,17 @@ def bars(names: Sequence[str], parts: Mapping[str, Numbers], unit: str = "", lim
 
 @styled
 def scatter(points: Sequence[Point], series: Optional[Sequence[str]] = None, title: str = "", x_label: str = "", y_label: str = "", unit: str = "",
-            diagonal: bool = True) -> Any:
-    """Marks on logarithmic axes, such as predictions over measurements; what is not above 0 is left out.
-    series: names in the legend's order; None: as they come.  diagonal: both axes have one scale, with a line where y is x and dashed ones 10 % off."""
+            diagonal: bool = True, x_unit: Optional[str] = None) -> Any:
+    """Marks, such as predictions over measurements.
+    series: names in the legend's order; None: as they come.  diagonal: both axes have one logarithmic scale, with a line where y is x and dashed ones 10 % off;
+    else an axis is logarithmic where its largest value is 30 times the least.  x_unit: None: that of y."""
     figure, axes = canvas(1.1 * WIDTH, 1.1 * WIDTH if diagonal else HEIGHT, title, x_label, y_label)
-    shown = [point for point in points if all(math.isfinite(value) and value > 0 for value in point[:2])]
+    shown = [point for point in points if all(math.isfinite(value) and (value > 0 or not diagonal) for value in point[:2])]
     ways = [point.x for point in shown] or [1.0], [point.y for point in shown] or [1.0]
-    for axis, way in zip((axes.xaxis, axes.yaxis), (ways[0] + ways[1],) * 2 if diagonal else ways):
-        _scale(axis, min(way), max(way), unit, True)
+    for axis, way, one in zip((axes.xaxis, axes.yaxis), (ways[0] + ways[1],) * 2 if diagonal else ways, (unit if x_unit is None else x_unit, unit)):
+        is_log = diagonal or 0 < 30 * min(way) <= max(way)
+        room = 0.0 if is_log else 0.08 * (max(way) - min(way) or max(way) or 1.0)
+        _scale(axis, min(way) - room, max(way) + room, one, is_log)
     axes.grid(True, which="both", axis="both", color="#e8e8e8")
     for name, colour, marker in zip(dict.fromkeys(point.series for point in shown) if series is None else series, cycle(COLOURS), cycle(MARKERS)):
         own = [point for point in shown if point.series == name]
@@ -297,6 +301,30 @@ def scatter(points: Sequence[Point], series: Optional[Sequence[str]] = None, tit
     for factor, style in ((1, "-"), (0.9, "--"), (1.1, "--")) if diagonal else ():
         axes.axline((1, factor), (2, 2 * factor), linestyle=style, color="#333333", linewidth=1, zorder=1, label="10 % off" if factor > 1 else None)
     return _finish(figure, axes)
+
+
+@styled
+def pareto(points: Sequence[Point], unit: str = "", x_unit: str = "", **labels: str) -> Any:
+    """Marks that are the better the less they are both ways, with names and a line of those that no other one beats both ways.
+    A point with a series is out of the contest, for the reason that its series says."""
+    best: List[Point] = []
+    others: List[Point] = []
+    for point in sorted(point for point in points if math.isfinite(point.x + point.y)):
+        if point.series or best and point.y >= best[-1].y and point[:2] != best[-1][:2]:
+            others.append(point._replace(series=point.series or BEATEN))
+        elif best and point[:2] == best[-1][:2]:
+            best[-1] = best[-1]._replace(name=f"{best[-1].name}, {point.name}")
+        else:
+            best.append(point._replace(series=BEST))
+    figure = scatter([*best, *others], list(dict.fromkeys((BEST, BEATEN, *(point.series for point in others)))), unit=unit, diagonal=False, x_unit=x_unit, **labels)
+    axes, free = figure.axes[0], (-math.inf, math.inf)
+    axes.step([point.x for point in best], [point.y for point in best], where="post", color=COLOURS[0])
+    for point, name in ((point, plain(point.name, 40)) for point in best):
+        x, y = axes.transData.transform(point[:2]) * PT / figure.dpi
+        if x >= free[0] or y <= free[1]:
+            axes.annotate(name, point[:2], xytext=(5, 4), textcoords="offset points", fontsize=8, zorder=5, bbox={"fc": "white", "lw": 0, "alpha": 0.7, "pad": 0.5})
+            free = x + 0.8 * LETTER * len(name) + 8, y - 11
+    return figure
 
 
 def timeline(trace: "str | Path") -> str:

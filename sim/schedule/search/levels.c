@@ -38,7 +38,11 @@ enum {
     ORDER_RULES = 2 * OVERRUN_COUNT, /* rules by which an order is followed, see run_orders */
     BLOCK_LENGTHS = 4,
     BLOCKS = 2 * BLOCK_LENGTHS, /* building blocks: even starts or not, of each length */
+    V_BLOCKS = 16,              /* building blocks in a V that use a cap well, about */
 };
+
+/* Pairs of slopes of building blocks in a V, see ms_v_block. */
+static const int SLOPES[][2] = {{1, 1}, {3, 1}, {3, 3}, {5, 1}, {5, 3}, {5, 5}};
 
 /* Fixed patterns: schedule kinds that are tried as they are, and whose order others follow. */
 static const struct {
@@ -329,6 +333,23 @@ static ms_status run_blocks(climber *c) {
     return status == MS_OK ? follow_best(c) : status;
 }
 
+/* Try the building blocks in a V that use the cap well. */
+static ms_status run_v_blocks(climber *c) {
+    int ranks = c->trial.spec.pipeline_ranks;
+    ms_status status = MS_OK;
+    int number = 0;
+    for (size_t i = 0; i < sizeof SLOPES / sizeof SLOPES[0]; i++) {
+        bool is_straight = SLOPES[i][0] == SLOPES[i][1]; /* one block, whatever fast_ranks */
+        for (int fast = is_straight ? ranks : 1; status == MS_OK && fast <= ranks; fast++) {
+            const ms_v_block block = {SLOPES[i][0], SLOPES[i][1], fast};
+            if (ms_search_v_block(&c->search->spec, &block, &c->trial, c->urgency)) {
+                status = run_orders(c, (origin){"block", number++});
+            }
+        }
+    }
+    return status;
+}
+
 /* Evaluate the patterns that fit the cap, as they are. */
 static void offer_patterns(climber *c) {
     for (int i = 0; i < c->pattern_count; i++) {
@@ -339,7 +360,8 @@ static void offer_patterns(climber *c) {
 }
 
 /* Try the family of fixed patterns: the patterns as they are, and their orders with W placed anew,
- * where the cap differs from the pattern's own peak by a factor of 2 at most. */
+ * where the cap differs from the pattern's own peak by a factor of 2 at most; with two stages per
+ * rank also building blocks for the cap, as V-Half and V-Min are blocks, too. */
 static ms_status run_patterns(climber *c) {
     int cap = c->search->spec.memory_cap;
     ms_status status = MS_OK;
@@ -349,7 +371,7 @@ static ms_status run_patterns(climber *c) {
             status = follow_order(c, &c->patterns[i], c->patterns[i].name);
         }
     }
-    return status;
+    return status == MS_OK && c->trial.spec.chunks == 2 ? run_v_blocks(c) : status;
 }
 
 /* Lower bound of the longest span of a rank, for all schedules under a cap. */
@@ -455,7 +477,7 @@ static ms_status prepare(climber *c) {
     double rules = fmax(1, floor(LEVEL_WORK / ms_search_list_work(&c->trial)));
     int all = c->trial.spec.chunks == 1
                   ? MS_SEARCH_VARIANTS + VARIANTS + (BLOCKS + PATTERN_COUNT) * ORDER_RULES
-                  : VARIANTS + PATTERN_COUNT * ORDER_RULES;
+                  : VARIANTS + (V_BLOCKS + PATTERN_COUNT) * ORDER_RULES;
     c->stride = (int)ceil(all / rules);
     return build_patterns(c);
 }

@@ -57,6 +57,20 @@ ms_status ms_search_list(ms_search_run *search, const ms_list_rule *rule, ms_pro
  * there are many ranks. */
 double ms_search_list_work(const ms_program *program);
 
+/** A periodic building block for two stages per rank in a V: how many slots later F of chunk 0 runs
+ * on the next rank. */
+typedef struct ms_v_block {
+    int fast, slow; /**< slots from one of the first ranks to the next, and from a later one: odd */
+    int fast_ranks; /**< ranks from which `fast` counts */
+} ms_v_block;
+
+/** Order F and I by a building block, with a warm-up and a cool-down for the cap of the search.
+ *  program: of the search's shape, V = 2.  urgency: as in ms_list_rule; overwritten. Returns false,
+ * with nothing written, unless the block uses the cap well: holds all activations under it, but for
+ * less than 2. */
+bool ms_search_v_block(const ms_search_spec *spec, const ms_v_block *block,
+                       const ms_program *program, double *const urgency[2]);
+
 /** Search under the caps (levels) from the given one down to those under which no schedule can be
  * better.
  *  result: `program` has the search's shape and receives the best schedule; sets heuristic_span,

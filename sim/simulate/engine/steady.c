@@ -352,15 +352,16 @@ static bool are_hosts_steady(const steady *search) {
 }
 
 /* Anchors: occurrences of one operation of the first rank's compute stream in a step, the last
- * forward pass with a microbatch and its earlier occurrences. Two successive ones are one
- * repetition of the graph apart (ms_dag_repeat.mbs). A period is a whole number of anchors. */
+ * forward pass with a microbatch, of any stage or of a given one, and its earlier occurrences. Two
+ * successive ones are one repetition of the graph apart (ms_dag_repeat.mbs). A period is a whole
+ * number of anchors. */
 typedef struct anchors {
     double *start_s; /* [count] starts, the latest first */
     int count;
 } anchors;
 
-/* List the anchors of a step.  Returns whether there was memory. */
-static bool list_anchors(const steady *search, int32_t step, ms_arena *scratch,
+/* List the anchors of a step.  stage: -1: any.  Returns whether there was memory. */
+static bool list_anchors(const steady *search, int32_t step, int32_t stage, ms_arena *scratch,
                          anchors *anchors_out) {
     const ms_dag *dag = search->dag;
     int32_t stream = dag->ranks[0].compute;
@@ -374,7 +375,8 @@ static bool list_anchors(const steady *search, int32_t step, ms_arena *scratch,
         if (op >= dag->step_first[step + 1] || op < dag->step_first[step]) {
             continue;
         }
-        bool is_first = last < 0 && dag->ops[op].kind == MS_OP_FORWARD && dag->ops[op].mb >= 0;
+        bool is_first = last < 0 && dag->ops[op].kind == MS_OP_FORWARD && dag->ops[op].mb >= 0 &&
+                        (stage < 0 || dag->ops[op].stage == stage);
         if (is_first || (last >= 0 && is_later_mb(search, op, last, dag->repeat.mbs))) {
             anchors_out->start_s[anchors_out->count++] = search->timeline->start_s[op];
             last = op;
@@ -435,12 +437,17 @@ static int find_period(steady *search, const anchors *anchor_list) {
  * whether there was memory. */
 static bool find_repeated_period(steady *search, int32_t step, ms_arena *scratch, ms_steady *found,
                                  bool *is_found_out) {
-    anchors anchor_list;
-    if (!list_anchors(search, step, scratch, &anchor_list)) {
-        return false;
-    }
+    /* in a V the last forward passes may be of the last stage alone, in the cool-down (zbv) */
+    static const int32_t STAGES[] = {0, -1};
     const ms_dag_repeat *repeat = &search->dag->repeat;
-    int length = find_period(search, &anchor_list);
+    int length = 0;
+    for (int i = 0; i < 2 && length == 0; i++) {
+        anchors anchor_list;
+        if (!list_anchors(search, step, STAGES[i], scratch, &anchor_list)) {
+            return false;
+        }
+        length = find_period(search, &anchor_list);
+    }
     *is_found_out = length > 0 && repeat->times % length == 0;
     if (*is_found_out) {
         found->of_step[step] = (ms_repeated_period){.from_s = search->from_s + search->period_s,

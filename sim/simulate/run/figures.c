@@ -66,8 +66,8 @@ void ms_result_figures(const ms_result *result, ms_run_figures *figures_out) {
     set_shares(result, figures_out);
     set_rates(result, figures_out);
     take_price(result, figures_out);
-    figures_out->peak_B =
-        known(result->job->spec.has_model, result->memory[result->peak_rank].held.total_B);
+    double peak_B = result->memory[result->peak_rank].held.total_B;
+    figures_out->peak_B = known(peak_B > 0, peak_B); /* given costs may say nothing of memory */
     figures_out->fits = result->fits;
     figures_out->chunks = result->job->program.spec.chunks;
     figures_out->parameter_replicas = result->job->program.parameter_replicas;

@@ -181,7 +181,7 @@ Test(schedule_gantt, faults) {
          "takes no time"},
         {{"schedule", "--compare", "all", "-p", "4", "-m", "8", "--gantt", "-"},
          2,
-         "at most 8 schedules are stacked in a picture, got 16"},
+         "at most 8 schedules are stacked in a picture, got 18"},
         {{"schedule", "--compare", "zbv,vmin", "-p", "4", "-m", "8", "--memory-cap", "0.5",
           "--gantt", "-"},
          1,

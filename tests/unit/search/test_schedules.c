@@ -156,19 +156,39 @@ Test(schedules, simulated_as_one_by_one) {
     job_fixture_release(&f);
 }
 
-/* Times that a workload gives per stage say nothing of other stages. */
-Test(schedules, costs_of_other_stages_are_refused) {
+/* Put a kind in the place of the schedule of the workload with given costs, and check the forward
+ * times of its stages [s] and what they hold. */
+static void expect_spread(const char *costs, const char *own, ms_schedule_kind other,
+                          const double *forward_s, const double *states_B) {
     job_fixture f;
-    const char *sets[] = {
-        "model=null", "costs={forward: 1 ms, input_gradient: 1 ms, weight_gradient: 1 ms}", NULL};
+    const char *sets[] = {"model=null", costs, own, NULL};
     cr_assert_eq(job_fixture_load(&f, "tiny", sets, NULL, false), MS_OK, "%s",
                  ms_buffer_text(&f.messages));
-    const ms_schedule_choice zbv = kind(MS_SCHEDULE_ZBV);
+    const ms_schedule_choice choice = kind(other);
     const ms_schedule_spec sizes = {0};
     ms_job job;
-    cr_assert_eq(ms_schedule_in_workload(&f.job, &zbv, &sizes, &f.arena, &f.diag, &job),
-                 MS_E_INPUT);
-    cr_assert_not_null(strstr(ms_buffer_text(&f.messages), "zbv: the workload's 'costs' are those"),
-                       "%s", ms_buffer_text(&f.messages));
+    cr_assert_eq(ms_schedule_in_workload(&f.job, &choice, &sizes, &f.arena, &f.diag, &job), MS_OK,
+                 "%s", ms_buffer_text(&f.messages));
+    for (int stage = 0; stage < job.program.model_stages; stage++) {
+        const ms_stage_cost *cost = &job.costs.stage[stage];
+        const ms_segment *segment = &job.costs.segments[cost->passes[MS_PASS_F].first];
+        cr_assert_float_eq(segment->time_s, forward_s[stage], 1e-12, "stage %d: %g", stage,
+                           segment->time_s);
+        cr_assert_float_eq(cost->memory.parameter_B, states_B[stage], 1e-3, "stage %d", stage);
+        cr_assert_eq(cost->send_forward_B, stage + 1 < job.program.model_stages ? 8 : 0);
+    }
     job_fixture_release(&f);
+}
+
+/* Costs that a workload gives per stage are spread over the stages of another schedule: halves of
+ * stages in a V, and sums of stages where there are fewer. One cost for all stages is scaled. */
+Test(schedules, costs_are_spread_over_other_stages) {
+    static const char OF_2[] = "costs={forward: [4 s, 2 s], input_gradient: 1 s, p2p: 8 B, "
+                               "states: 6 B}";
+    static const char OF_4[] = "costs={forward: [1 s, 2 s, 3 s, 4 s], input_gradient: 1 s, "
+                               "p2p: 8 B, states: [1 B, 1 B, 1 B, 5 B]}";
+    expect_spread(OF_2, "schedule.kind=1f1b", MS_SCHEDULE_ZBV, (double[]){2, 2, 1, 1},
+                  (double[]){3, 3, 3, 3});
+    expect_spread(OF_4, "schedule={kind: interleaved, v: 2}", MS_SCHEDULE_GPIPE, (double[]){3, 7},
+                  (double[]){2, 6});
 }

@@ -20,10 +20,10 @@ COMMAND = Command(
     "meshsim plot sweep.json -o sweep.svg",
     (Option("output", "write the picture there, '-' for standard output", "FILE", letter="o", fallback="-", writes=".svg, .png, .pdf or .dot"),
      Option("format", "dot is a platform's graph for Graphviz", "svg|png|pdf|dot", fallback="as FILE ends, of '-' svg"),
-     Option("of", "what is drawn of a file that has several: time or memory (of jobs and schedules), mesh (of check), memory or timeline (of a trace)", "time|memory|mesh|timeline"),
+     Option("of", "what is drawn of a file that has several: time or memory (of jobs and schedules), pareto (schedules by memory and bubble, jobs of search or sweep by cost and step time), mesh (of check), memory or timeline (of a trace)", "time|memory|pareto|mesh|timeline"),
      Option("title", "above the picture", "TEXT"),
-     Option("quantity", "of a sweep, as --json calls it, such as mfu; of a collective busbw_Bps, algbw_Bps or time_s", "Q", fallback="what the sweep's file asks for"),
-     Option("x", "key of a sweep that runs to the right", "KEY", fallback="what the sweep's file asks for"),
+     Option("quantity", "of a sweep or pareto, as --json calls it, such as mfu; of a collective busbw_Bps, algbw_Bps or time_s", "Q", fallback="what the sweep's file asks for"),
+     Option("x", "key of a sweep, or quantity of pareto, that runs to the right", "KEY", fallback="what the sweep's file asks for"),
      Option("heat", "of a sweep a table of colours"),
      Option("scale", "of the y axis of lines", "linear|log", fallback="as the values ask for"),
      Option("groups", "axis of a mesh whose groups have colours", "AXIS")))
@@ -95,6 +95,8 @@ def _draw(call: Call, form: str, trees: Sequence[Tree]) -> Any:
     if kind == "validate":
         points = [plot.Point(row["measured_s"], row["predicted_s"], row["group"], row["id"]) for row in tree["rows"] if row["error"] is not None]
         return plot.scatter(points, list(tree["groups"]), call.value("title", "Step time, predicted against measured"), "measured [s]", "predicted [s]")
+    if call.value("of") == "pareto" and kind in ("schedule --compare", "search", "sweep"):
+        return _pareto(call, kind, tree)
     if kind == "sweep" and not call.has("of"):
         return _sweep(call, tree)
     return _collective(call, trees) if kind == "collective" else _jobs(call, kind, trees)
@@ -151,15 +153,34 @@ def _sweep(call: Call, tree: Tree) -> Any:
                       mark_note=note, tips=dict(zip(names, tips)), title=title, x_label=x_label, y_label=key)
 
 
-def _jobs(call: Call, kind: str, trees: Sequence[Tree]) -> Any:
-    """Bars of jobs: where the time of a step goes, or what memory holds; of one job the memory of its pipeline ranks."""
-    tree, is_memory = trees[0], call.value("of", "memory" if kind == "check" else "time") == "memory"
-    is_of_ranks = kind in ("check", "run") and len(trees) == 1 and is_memory
-    jobs = {"compare": lambda: [(f"{side} {row['trace'] if tree['are_folders'] else ''}".strip(), row[side]) for row in tree["traces"] for side in "ab" if row[side]],
+def _jobs_of(kind: str, trees: Sequence[Tree], is_of_ranks: bool = False) -> "list[tuple[str, Tree]]":
+    """The jobs of a result, or the pipeline ranks of one, with their names."""
+    tree = trees[0]
+    return {"compare": lambda: [(f"{side} {row['trace'] if tree['are_folders'] else ''}".strip(), row[side]) for row in tree["traces"] for side in "ab" if row[side]],
             "search": lambda: [(" ".join(f"{axis}{size}" for axis, size in row["mesh"].items()) + f" {row['schedule']}", row) for row in tree["results"]],
             "sweep": lambda: [(", ".join(str(row["settings"][name]) for axis in tree["axes"] for name in axis), row) for row in tree["rows"] if "peak_B" in row],
             "schedule --compare": lambda: [(row["schedule"], row) for row in tree["rows"] if "bubble_fraction" in row]}.get(
                 kind, lambda: [(str(row["pp_rank"]), row) for row in tree["stages"]] if is_of_ranks else [(one["workload"], one) for one in trees])()
+
+
+def _pareto(call: Call, kind: str, tree: Tree) -> Any:
+    """Jobs by two quantities of which less is better: schedules by memory and bubble, others by cost and step time."""
+    jobs = _jobs_of(kind, [tree])
+    x, y = ("cost", "step_time_s") if kind != "schedule --compare" else ("peak_B" if any("step_time_s" in row for _, row in jobs) else "peak_inflight", "bubble_fraction")
+    x, y = call.value("x", x), call.value("quantity", y)
+    points = [plot.Point(row[x], row[y], "" if row.get("fits", True) else "does not fit in memory", name) for name, row in jobs if row.get(x) is not None and row.get(y) is not None]
+    if not points:
+        call.refuse(f"no job has both '{x}' and '{y}'; a cost needs a platform with a price, and '--x' and '--quantity' of 'meshsim plot' take other keys")
+    labels = {"cost": "cost of a step [USD]", "step_time_s": "step time", "peak_B": "memory of a GPU", "peak_inflight": "microbatches in flight on a rank", "bubble_fraction": "bubble"}
+    title = call.value("title", f"{kind}: {labels.get(y, y)} against {labels.get(x, x)}")
+    return plot.pareto(points[:ITEMS_MAX], plot.unit_of(y), plot.unit_of(x), title=title, x_label=labels.get(x, x), y_label=labels.get(y, y))
+
+
+def _jobs(call: Call, kind: str, trees: Sequence[Tree]) -> Any:
+    """Bars of jobs: where the time of a step goes, or what memory holds; of one job the memory of its pipeline ranks."""
+    tree, is_memory = trees[0], call.value("of", "memory" if kind == "check" else "time") == "memory"
+    is_of_ranks = kind in ("check", "run") and len(trees) == 1 and is_memory
+    jobs = _jobs_of(kind, trees, is_of_ranks)
     if not 0 < len(jobs) <= BARS_MAX:
         raise ValueError(f"it has {len(jobs)} jobs, and 1 to {BARS_MAX} can be drawn")
     names, rows, on_paper = [name for name, _ in jobs], [row for _, row in jobs], "rank_makespan" in jobs[0][1]
