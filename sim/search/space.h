@@ -68,6 +68,11 @@ ms_status ms_space_open_most(ms_space_request *request, ms_arena *arena, ms_diag
  * lower one; ms_space_spec returns MS_E_NO for these. O(1). */
 int64_t ms_space_count(const ms_space *space);
 
+/** Read the part of the workload that a candidate shares with others, unless it was read. Then
+ * several threads may make the candidate's spec at once.
+ *  diag: gets the reason of a fault. Returns as ms_space_spec. O(axes), or reads the workload. */
+ms_status ms_space_prepare(ms_space *space, int64_t index, ms_diag *diag);
+
 /** The spec of the workload as it was read, without any value of the space. Borrowed from the
  * space. O(1). */
 const ms_job_spec *ms_space_base(const ms_space *space);

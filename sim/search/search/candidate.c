@@ -150,14 +150,14 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
 
 /* ---- the candidate ---- */
 
-/* Copy the spec of the candidate's template, which is read when the template's first candidate is
- * made, and set the mesh, the values with a setter and the partition. */
-ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
-    space_digits digits;
-    if (!split_number(space, index, &digits)) {
+/* Find the template of a candidate, and read it if this is its first candidate.  *digits_out: of
+ * the candidate.  Returns as ms_space_spec. */
+static ms_status open_template(ms_space *space, int64_t index, ms_diag *diag,
+                               space_digits *digits_out, const space_template **out) {
+    if (!split_number(space, index, digits_out)) {
         return MS_E_NO;
     }
-    space_template **found = &space->templates[find_template(space, &digits)];
+    space_template **found = &space->templates[find_template(space, digits_out)];
     if (*found == NULL) {
         space_template *made = MS_NEW(space->arena, space_template, 1);
         ms_status status = made == NULL ? MS_E_NOMEM : read_template(space, index, diag, made);
@@ -166,14 +166,29 @@ ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_sp
         }
         *found = made;
     }
-    if ((*found)->reason != NULL) {
-        return ms_diag_error(diag, "%s", (*found)->reason);
+    *out = *found;
+    return (*found)->reason != NULL ? ms_diag_error(diag, "%s", (*found)->reason) : MS_OK;
+}
+
+ms_status ms_space_prepare(ms_space *space, int64_t index, ms_diag *diag) {
+    space_digits digits;
+    const space_template *found = NULL;
+    return open_template(space, index, diag, &digits, &found);
+}
+
+/* Copy the spec of the candidate's template, and set the mesh, the values with a setter and the
+ * partition. */
+ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
+    space_digits digits;
+    const space_template *found = NULL;
+    ms_status status = open_template(space, index, diag, &digits, &found);
+    if (status == MS_OK) {
+        *spec_out = found->spec;
+        ms_space_mesh_of(space, digits.shape, &spec_out->mesh);
+        set_values(space, &digits, spec_out);
+        place_layers(space, spec_out);
     }
-    *spec_out = (*found)->spec;
-    ms_space_mesh_of(space, digits.shape, &spec_out->mesh);
-    set_values(space, &digits, spec_out);
-    place_layers(space, spec_out);
-    return MS_OK;
+    return status;
 }
 
 /* A list of settings, "key.path=value", while it grows. */
