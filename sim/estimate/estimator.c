@@ -32,10 +32,17 @@ typedef struct known_placement {
     ms_mesh mesh, expert_mesh;
 } known_placement;
 
+/* A program of passes with their order, some 100 KB to 1 MB. */
+typedef struct made_order {
+    ms_program program;
+    ms_order in_order; /* of `program` */
+} made_order;
+
 /* An order of passes, and all that follows from it alone. */
 typedef struct known_order {
-    ms_job job; /* the first job with this order, without costs */
-    ms_order in_order;
+    ms_job job; /* the first job with this order, without costs; its program has no actions */
+    const made_order *made; /* valid while `generation` is that of the estimator */
+    int generation;
     ms_memory_moments moments;
     ms_pass_counts counts;
     unsigned passes; /* 1 << ms_pass of all passes in it */
@@ -93,13 +100,16 @@ typedef struct known_item {
     const char *reason; /* text of the refusal; NULL: the diagnostics at that time kept no text */
 } known_item;
 
-/* Maximum size of the parts that all estimators of a search keep [B], and the size that each may
- * keep in any case. Beyond it an estimator drops all parts and makes them again where they are
- * needed, so that the memory of a search does not grow with its space. */
-enum { KEPT_MAX_B = 128 << 20, KEPT_LEAST_B = 32 << 20 };
+/* Maximum size of the parts that all estimators of a search keep, and the size that each may keep
+ * in any case [B]. Half of it is for made_orders. Beyond it an estimator drops them, or all parts,
+ * and makes them again where they are needed, so that the memory of a search does not grow with its
+ * space. */
+enum { KEPT_MAX_B = 192 << 20, KEPT_LEAST_B = 48 << 20 };
 
 struct ms_estimator {
-    ms_arena kept;    /* all parts that are kept */
+    ms_arena kept;    /* all parts that are kept, except each made_order */
+    ms_arena made;    /* each made_order */
+    int generation;   /* how often `made` was cleared, + 1 */
     ms_arena scratch; /* storage for one spec */
     size_t kept_max_B;
     ms_layout_storage space;
@@ -126,6 +136,8 @@ typedef struct estimating {
 /* Make the tables of an estimator that keeps nothing yet. */
 static void init_kept(ms_estimator *e) {
     ms_arena_init(&e->kept);
+    ms_arena_init(&e->made);
+    e->generation = 1;
     ms_memo_init(&e->placements, sizeof(placement_key), sizeof(known_item));
     ms_memo_init(&e->orders, sizeof(ms_job_order_key), sizeof(known_item));
     ms_memo_init(&e->costs, sizeof(cost_key), sizeof(known_item));
@@ -147,6 +159,7 @@ static void release_kept(ms_estimator *e) {
     ms_memo_release(&e->layers);
     ms_memo_release(&e->works);
     ms_arena_release(&e->kept);
+    ms_arena_release(&e->made);
 }
 
 ms_estimator *ms_estimator_new(ms_arena *arena, int estimators) {
@@ -261,8 +274,52 @@ static ms_status find_placement(estimating *work) {
     return status;
 }
 
-/* Make the known_order of the job: build its program, sort its passes (order.c), find the moments
- * at which memory may peak and count the passes of each kind. Passed to find_known. */
+/* Make the made_order of the job's order of passes, unless it is there: build the program, and sort
+ * its passes (order.c). The job gets the program. */
+static ms_status open_order(estimating *work, known_order *known) {
+    ms_estimator *e = work->e;
+    ms_status status = MS_OK;
+    if (known->generation != e->generation) {
+        made_order *made = MS_NEW(&e->made, made_order, 1);
+        bool has_order = work->job.program.actions != NULL;
+        status = made == NULL ? MS_E_NOMEM : MS_OK;
+        if (status == MS_OK && !has_order) {
+            status = ms_job_order(&work->job, &e->made, work->diag);
+        }
+        if (status == MS_OK) {
+            made->program = work->job.program;
+            status =
+                ms_order_make(&made->program, &e->made, &e->scratch, work->diag, &made->in_order);
+        }
+        known->made = made;
+        known->generation = status == MS_OK ? e->generation : 0;
+    }
+    if (status == MS_OK) {
+        work->job.program = known->made->program;
+    }
+    return status;
+}
+
+/* Keep a job's order without its actions, which belong to a made_order. */
+static ms_status keep_order(estimating *work, ms_job *kept) {
+    static ms_shard_move some_move; /* stands for all moves: the program has some */
+    const ms_program *program = &work->job.program;
+    int *stage_rank = MS_NEW(&work->e->kept, int, program->stages);
+    if (stage_rank == NULL) {
+        return MS_E_NOMEM;
+    }
+    memcpy(stage_rank, program->stage_rank, (size_t)program->stages * sizeof *stage_rank);
+    *kept = work->job;
+    kept->program.stage_rank = stage_rank;
+    kept->program.actions = NULL;
+    kept->program.stage_chunk = NULL;
+    kept->program.first = kept->program.shard_first = NULL;
+    kept->program.shard_moves = program->shard_moves == NULL ? NULL : &some_move;
+    return MS_OK;
+}
+
+/* Make the known_order of the job and its made_order: find the moments at which memory may peak and
+ * count the passes of each kind. Passed to find_known. */
 static ms_status make_order(estimating *work, void **order_out) {
     ms_estimator *e = work->e;
     known_order *known = MS_NEW(&e->kept, known_order, 1);
@@ -270,13 +327,8 @@ static ms_status make_order(estimating *work, void **order_out) {
     if (known == NULL) {
         return MS_E_NOMEM;
     }
-    known->job = work->job;
-    const ms_program *program = &known->job.program;
-    bool has_order = program->actions != NULL;
-    ms_status status = has_order ? MS_OK : ms_job_order(&known->job, &e->kept, work->diag);
-    if (status == MS_OK) {
-        status = ms_order_make(program, &e->kept, &e->scratch, work->diag, &known->in_order);
-    }
+    const ms_program *program = &work->job.program;
+    ms_status status = open_order(work, known);
     /* of the costs, moments need the number of slices only */
     const ms_stage_costs slices = {.slices = program->spec.slices};
     if (status == MS_OK) {
@@ -286,8 +338,9 @@ static ms_status make_order(estimating *work, void **order_out) {
         status = ms_memory_moments_find(&memory, &e->kept, &known->moments);
     }
     status = status == MS_OK ? ms_compute_count(program, &e->kept, &known->counts) : status;
-    for (int i = 0; i < known->in_order.slot_count && status == MS_OK; i++) {
-        const ms_order_slot *slot = &known->in_order.slots[i];
+    status = status == MS_OK ? keep_order(work, &known->job) : status;
+    for (int i = 0; status == MS_OK && i < known->made->in_order.slot_count; i++) {
+        const ms_order_slot *slot = &known->made->in_order.slots[i];
         known->passes |= 1U << slot->pass;
         known->passes |= slot->second_stage < 0 ? 0U : 1U << slot->second_pass;
     }
@@ -295,7 +348,8 @@ static ms_status make_order(estimating *work, void **order_out) {
     return status;
 }
 
-/* Find the job's order of passes in the table, or make it; the job gets the program. */
+/* Find the job's order of passes in the table, or make it; the job gets the program, without its
+ * actions (open_order). */
 static ms_status find_order(estimating *work) {
     ms_job_order_key key;
     void *order = NULL;
@@ -320,13 +374,21 @@ static ms_status make_layers(estimating *work, void **times_out) {
                          : ms_layer_times_find(&work->job, &work->e->kept, &placed.diag, times);
 }
 
-/* The input of ms_step_estimate for the spec, with slack of the bound and without contention. */
+/* The input of ms_step_estimate for the spec, with slack of the bound, without contention and
+ * without the order. */
 static ms_step_context step_context_of(const estimating *work) {
-    return (ms_step_context){.order = &work->order->in_order,
-                             .comm = &work->placement->comm,
+    return (ms_step_context){.comm = &work->placement->comm,
                              .space = &work->e->space,
                              .scratch = &work->e->scratch,
                              .bound_slack = BOUND_SLACK};
+}
+
+/* `open` of ms_partition_input: open the order of a job.  opener: the estimating. */
+static ms_status open_for_partition(void *opener, const ms_order **order_out) {
+    estimating *work = opener;
+    ms_status status = open_order(work, work->order);
+    *order_out = &work->order->made->in_order;
+    return status;
 }
 
 /* Share the layers of a balanced partition among the stages; the spec has other partitions already.
@@ -355,6 +417,8 @@ static ms_status balance_layers(estimating *work) {
     }
     const ms_partition_input input = {.job = &work->job,
                                       .times = times,
+                                      .open = open_for_partition,
+                                      .opener = work,
                                       .context = step_context_of(work),
                                       .moments = &work->order->moments,
                                       .passes = work->order->passes,
@@ -440,7 +504,8 @@ static ms_status find_costs(estimating *work) {
 
 /* Estimate the step of a spec that is laid out, and its bound. */
 static ms_status run_step(const estimating *work, ms_spec_estimate *estimate) {
-    const ms_step_context context = step_context_of(work);
+    ms_step_context context = step_context_of(work);
+    context.order = &work->order->made->in_order;
     return ms_step_estimate(&work->job, &context, &estimate->step_s, &estimate->lower_bound_s);
 }
 
@@ -486,6 +551,7 @@ static ms_status run(estimating *work, const ms_job_spec *spec, bool only_fittin
         return status;
     }
     status = work->has_costs ? MS_OK : cost_stages(work);
+    status = status == MS_OK ? open_order(work, work->order) : status;
     status = status == MS_OK ? run_step(work, estimate) : status;
     if (status == MS_OK) {
         /* the bound of the step may be too low by BOUND_SLACK, and so below the early one */
@@ -501,7 +567,11 @@ static ms_status run(estimating *work, const ms_job_spec *spec, bool only_fittin
 static ms_status end_spec(estimating *work, ms_status status, const char *doing) {
     ms_estimator *e = work->e;
     ms_arena_clear(&e->scratch);
-    if (e->kept.used_B + e->costs.keys.count * sizeof(cost_key) > e->kept_max_B) {
+    if (2 * e->made.used_B > e->kept_max_B) {
+        ms_arena_release(&e->made);
+        e->generation++;
+    }
+    if (2 * (e->kept.used_B + e->costs.keys.count * sizeof(cost_key)) > e->kept_max_B) {
         release_kept(e);
         init_kept(e);
     }

@@ -185,14 +185,17 @@ static bool is_unlikely(ms_search_state *r, const ms_open_candidate *candidate) 
 /* Set the visits of a window: each candidate is pruned, left, or estimated. first: index into
  * r->open of the first of them. Returns their number. */
 static size_t choose_visits(ms_search_state *r, size_t first, bool leaves_unlikely) {
-    size_t size = 0;
-    for (; size < r->visitors.size && first + size < r->open.count; size++) {
+    size_t size = 0, estimates = 0;
+    for (; size < r->visitors.size && first + size < r->open.count &&
+           estimates < r->visitors.estimates_max;
+         size++) {
         const ms_open_candidate *candidate = &MS_AT(&r->open, ms_open_candidate, first + size);
         ms_visit *visit = &r->visitors.window[size];
         visit->index = candidate->index;
         visit->kind = ms_search_is_hopeless(r, candidate->index, &candidate->bound) ? MS_VISIT_FIT
                       : leaves_unlikely && is_unlikely(r, candidate)                ? MS_VISIT_NONE
                                                                      : MS_VISIT_ESTIMATE;
+        estimates += visit->kind == MS_VISIT_ESTIMATE;
     }
     return size;
 }

@@ -1,31 +1,24 @@
-/* Threads that bound and estimate candidates (visits.h). Each thread takes the next few visits of
- * the window until none is left, and has an estimator of its own. The space is only read meanwhile:
- * templates are read before the threads start. Where the system starts no thread, the caller does
- * the visits alone. */
+/* Threads that bound and estimate candidates (visits.h). Each thread has an estimator of its own,
+ * which keeps what it computes, so candidates that are alike go to the same thread. The space is
+ * only read meanwhile: templates are read before the threads start. Where the system starts no
+ * thread, the caller does the visits alone. */
 #include "search/search/visits.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "base/failure.h"
 #include "base/interrupt.h"
+#include "base/random.h"
 
-/* Candidates in the window for each thread, and how many of them a thread takes at a time:
- * neighbours often have the same costs or the same order of passes, which one estimator has then
- * computed already. */
-enum { WINDOW = 128, AT_ONCE = 8 };
+/* Visits of a window for each thread, so many that threads have equally much to do, and estimates
+ * among them, some of which turn out to be unnecessary. */
+enum { WINDOW = 2048, ESTIMATES = 256 };
 
-/* The window while threads work on it. */
-typedef struct window_work {
-    ms_visitors *visitors;
-    size_t count;       /* of visits */
-    atomic_size_t next; /* first visit that no thread has taken */
-} window_work;
-
-/* A thread: its work and its estimator. */
+/* A thread. */
 typedef struct visiting_thread {
-    window_work *work;
-    ms_estimator *estimator;
+    ms_visitors *visitors;
+    size_t count;  /* of visits in the window */
+    size_t number; /* of the thread */
     pthread_t id;
     bool is_started;
 } visiting_thread;
@@ -51,28 +44,70 @@ static void visit_one(ms_space *space, ms_estimator *estimator, ms_visit *visit)
     visit->status = ms_failure_since(failures, status);
 }
 
-/* Main function of a thread: do visits until all are taken. After an interrupt the rest is only
- * marked. context: a visiting_thread. */
-static void *visit_until_end(void *context) {
+/* Main function of a thread: do its own visits. After an interrupt they are only marked. context: a
+ * visiting_thread. */
+static void *visit_window(void *context) {
     const visiting_thread *thread = context;
-    window_work *work = thread->work;
-    size_t first;
-    while ((first = atomic_fetch_add(&work->next, AT_ONCE)) < work->count) {
-        for (size_t i = first; i < first + AT_ONCE && i < work->count; i++) {
-            ms_visit *visit = &work->visitors->window[i];
-            if (visit->status == MS_OK && ms_interrupt_pending_signal() != 0) {
-                visit->status = MS_E_INTERRUPTED;
-            } else if (visit->status == MS_OK && visit->kind != MS_VISIT_NONE) {
-                visit_one(work->visitors->space, thread->estimator, visit);
-            }
+    const ms_visitors *visitors = thread->visitors;
+    for (size_t i = 0; i < thread->count; i++) {
+        ms_visit *visit = &visitors->window[i];
+        bool is_own = visit->likeness % (uint64_t)visitors->threads == thread->number;
+        if (!is_own || visit->status != MS_OK || visit->kind == MS_VISIT_NONE) {
+            continue;
+        }
+        if (ms_interrupt_pending_signal() != 0) {
+            visit->status = MS_E_INTERRUPTED;
+        } else {
+            visit_one(visitors->space, visitors->estimators[thread->number], visit);
         }
     }
     return NULL;
 }
 
+/* A number that is equal for specs with equal orders of passes, whose making takes the longest. */
+static uint64_t likeness_of(const ms_job_spec *spec) {
+    const uint64_t parts[] = {
+        (uint64_t)ms_spec_axis_size(&spec->mesh, "pp"),
+        (uint64_t)(ms_spec_ranks(spec) / ms_spec_axis_size(&spec->mesh, "tp") /
+                   ms_spec_axis_size(&spec->mesh, "cp")),
+        (uint64_t)spec->schedule.kind,
+        (uint64_t)spec->schedule.chunks,
+        (uint64_t)spec->batch.global,
+        (uint64_t)spec->batch.micro};
+    uint64_t number = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        number = ms_random_mix(number + parts[i]);
+    }
+    return number;
+}
+
+/* Prepare a visit: read the template of its candidate, and find which thread should do it. */
+static void prepare_visit(ms_visitors *visitors, ms_visit *visit) {
+    size_t failures = ms_failure_count();
+    ms_job_spec spec;
+    ms_diag mute;
+    ms_diag_init_mute(&mute);
+    visit->reason.length = 0;
+    mute.reason = &visit->reason;
+    visit->found = (ms_spec_estimate){0};
+    visit->status = MS_OK;
+    if (visit->kind == MS_VISIT_NONE) {
+        return;
+    }
+    visit->likeness = (uint64_t)visit->index / 8; /* neighbours have the same computations */
+    ms_status status = ms_space_prepare(visitors->space, visit->index, &mute);
+    if (status == MS_OK && visitors->threads > 1 && visit->kind != MS_VISIT_BOUND) {
+        status = ms_space_spec(visitors->space, visit->index, &mute, &spec);
+        visit->likeness = status == MS_OK ? likeness_of(&spec) : 0;
+    }
+    visit->status = ms_failure_since(failures, status);
+}
+
 ms_status ms_visitors_init(ms_visitors *visitors, ms_space *space, int threads, ms_arena *arena) {
     threads = threads < MS_VISIT_THREADS_MAX ? threads : MS_VISIT_THREADS_MAX;
-    *visitors = (ms_visitors){.space = space, .size = threads > 1 ? (size_t)threads * WINDOW : 1};
+    *visitors = (ms_visitors){.space = space,
+                              .size = threads > 1 ? (size_t)threads * WINDOW : 1,
+                              .estimates_max = (size_t)threads * ESTIMATES};
     visitors->estimators = MS_NEW(arena, ms_estimator *, threads);
     visitors->window = MS_NEW(arena, ms_visit, visitors->size);
     if (visitors->estimators == NULL || visitors->window == NULL) {
@@ -100,36 +135,26 @@ void ms_visitors_release(ms_visitors *visitors) {
     }
 }
 
-/* A thread is started only where it has visits to do. */
+/* The caller is the first thread, and does the visits of those that the system does not start. */
 void ms_visitors_run(ms_visitors *visitors, size_t count) {
-    window_work work = {.visitors = visitors, .count = count};
     visiting_thread threads[MS_VISIT_THREADS_MAX];
     size_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
-        ms_visit *visit = &visitors->window[i];
-        size_t failures = ms_failure_count();
-        ms_diag mute;
-        ms_diag_init_mute(&mute);
-        visit->reason.length = 0;
-        mute.reason = &visit->reason;
-        visit->found = (ms_spec_estimate){0};
-        visit->status = MS_OK;
-        if (visit->kind != MS_VISIT_NONE) {
-            visit->status =
-                ms_failure_since(failures, ms_space_prepare(visitors->space, visit->index, &mute));
-            wanted++;
-        }
+        prepare_visit(visitors, &visitors->window[i]);
+        wanted += visitors->window[i].kind != MS_VISIT_NONE;
     }
-    for (int i = 0; i < visitors->threads; i++) {
-        threads[i] = (visiting_thread){.work = &work, .estimator = visitors->estimators[i]};
+    for (size_t i = 0; i < (size_t)visitors->threads; i++) {
+        threads[i] = (visiting_thread){.visitors = visitors, .count = count, .number = i};
         threads[i].is_started =
-            i > 0 && wanted > (size_t)i * AT_ONCE &&
-            pthread_create(&threads[i].id, NULL, visit_until_end, &threads[i]) == 0;
+            i > 0 && wanted > 0 &&
+            pthread_create(&threads[i].id, NULL, visit_window, &threads[i]) == 0;
     }
-    visit_until_end(&threads[0]);
+    visit_window(&threads[0]);
     for (int i = 1; i < visitors->threads; i++) {
         if (threads[i].is_started) {
             pthread_join(threads[i].id, NULL);
+        } else if (wanted > 0) {
+            visit_window(&threads[i]);
         }
     }
 }

@@ -20,9 +20,10 @@ typedef enum ms_visit_kind {
 typedef struct ms_visit {
     int64_t index; /* of the candidate in the space */
     ms_visit_kind kind;
-    ms_status status; /* as ms_space_spec and the function of the estimator; MS_E_INTERRUPTED: an
-                         interrupt came first */
-    ms_buffer reason; /* the first fault in one line; "": none was reported */
+    ms_status status;  /* as ms_space_spec and the function of the estimator; MS_E_INTERRUPTED: an
+                          interrupt came first */
+    uint64_t likeness; /* equal for candidates whose estimates have much in common */
+    ms_buffer reason;  /* the first fault in one line; "": none was reported */
     ms_spec_estimate found; /* of a bound only `least`, of a fit only `peak_B` and `fits` */
 } ms_visit;
 
@@ -34,8 +35,8 @@ typedef struct ms_visitors {
     ms_space *space;
     ms_estimator **estimators; /* [threads] one for each thread */
     int threads;
-    ms_visit *window; /* [size] the caller sets `index` and `kind` */
-    size_t size;
+    ms_visit *window;           /* [size] the caller sets `index` and `kind` */
+    size_t size, estimates_max; /* most visits, and most estimates, of a window */
 } ms_visitors;
 
 /* Begin with `threads` threads, >= 1 and at most MS_VISIT_THREADS_MAX of them, one of which is the
