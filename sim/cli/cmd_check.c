@@ -325,7 +325,7 @@ static ms_status print_workload(const ms_invocation *call) {
  * known. */
 static ms_status bound_by_computation(const ms_invocation *call, findings *found) {
     ms_price_use least;
-    ms_estimator *estimator = ms_estimator_new(call->arena, 1);
+    ms_estimator *estimator = ms_estimator_new(call->arena);
     if (estimator == NULL) {
         return ms_diag_no_memory(call->diag);
     }

@@ -28,10 +28,6 @@ enum { PAGE_REST_MAX = 2000 };
  * [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
-/* Rates are those of the last RATE_S to 2 RATE_S, or longer where no candidate ends in RATE_S: the
- * first candidates say little of later ones, which take longer or are pruned [s]. */
-static const double RATE_S = 3.0;
-
 /* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"vary", "KEY=V1,V2", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
@@ -168,10 +164,10 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
 
 /* State of the line of progress on the terminal. */
 typedef struct search_line {
-    double start_s, drawn_s, mark_s[2]; /* start of the search, last drawing, and times of `marks`
-                                           [s], on the clock of ms_wall_s */
-    ms_search_progress marks[2];        /* states of the phase, the first RATE_S to 2 RATE_S ago */
-    bool is_drawn;                      /* the line is on the terminal */
+    double start_s,
+        drawn_s; /* start of the search and last drawing [s], on the clock of ms_wall_s */
+    ms_cli_rate rate;
+    bool is_drawn; /* the line is on the terminal */
 } search_line;
 
 /* Draw the line of progress on the standard error if that is a terminal: candidates done, rate, and
@@ -184,13 +180,7 @@ static void show_progress(void *context, const ms_search_progress *now) {
     search_line *line = context;
     double time_s = ms_wall_s();
     bool is_simulating = now->phase == MS_SEARCH_SIMULATING;
-    bool is_new = now->phase != line->marks[1].phase;
-    if (is_new || (time_s - line->mark_s[1] >= RATE_S && now->done > line->marks[1].done)) {
-        line->marks[0] = is_new ? *now : line->marks[1];
-        line->mark_s[0] = is_new ? time_s : line->mark_s[1];
-        line->marks[1] = *now;
-        line->mark_s[1] = time_s;
-    }
+    double rate = ms_cli_rate_of(&line->rate, NAMES[now->phase], time_s, time_s, (double)now->done);
     bool is_end = is_simulating && now->done == now->count;
     bool is_due = time_s - line->start_s >= QUIET_S && time_s - line->drawn_s >= DRAW_S;
     if (!isatty(STDERR_FILENO) || (!is_due && !(is_end && line->is_drawn))) {
@@ -202,8 +192,6 @@ static void show_progress(void *context, const ms_search_progress *now) {
         fputs("\r\033[K", stderr);
         return;
     }
-    double passed_s = time_s - line->mark_s[0];
-    double rate = passed_s > 0 ? (double)(now->done - line->marks[0].done) / passed_s : 0;
     fprintf(stderr, "\r\033[K%s %lld of %lld candidates, %.0f/s", NAMES[now->phase],
             (long long)now->done, (long long)now->count, rate);
     if (rate > 0) {
@@ -394,7 +382,6 @@ static ms_status run(const ms_invocation *call) {
     ms_cli_store kept = {.file = {.lock_file = -1}};
     long top = 0;
     search_line line = {.start_s = ms_wall_s()};
-    line.mark_s[0] = line.mark_s[1] = line.start_s;
     ms_search_study study = {.goal = &goal,
                              .is_by_platform = ms_cli_has(call, "best-of"),
                              .rest_max = ms_cli_has(call, "html") ? PAGE_REST_MAX : 0,

@@ -162,7 +162,7 @@ static ms_status consider_all(mesh_choice *choice, int zero) {
 ms_status ms_cli_new_mesh(const ms_invocation *call, const ms_new_job *job, ms_new_mesh *mesh_out) {
     mesh_choice choice = {.call = call, .job = job};
     ms_diag_init_mute(&choice.mute);
-    choice.estimator = ms_estimator_new(call->arena, 1);
+    choice.estimator = ms_estimator_new(call->arena);
     if (choice.estimator == NULL) {
         return ms_diag_no_memory(call->diag);
     }

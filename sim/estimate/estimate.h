@@ -86,7 +86,7 @@ typedef struct ms_spec_estimate {
 } ms_spec_estimate;
 
 /** An estimator of many specs: results that several specs have in common, such as the order of
- * passes or the times of communication, are computed once and kept, up to a maximum of memory.
+ * passes or the times of communication, are computed once and kept, up to 160 MiB of them.
  * Several threads may work at once, each with an estimator of its own. Unlike ms_job_estimate it
  * neglects all contention between classes of collectives on shared links. */
 typedef struct ms_estimator ms_estimator;
@@ -96,7 +96,7 @@ typedef struct ms_estimator ms_estimator;
  * gets may share lists and texts with their owner (ms_job_spec); these have to stay as long as the
  * estimator is used.  Returns NULL when memory runs out; the caller frees the estimator with
  * ms_estimator_free, before `arena`. */
-ms_estimator *ms_estimator_new(ms_arena *arena, int estimators);
+ms_estimator *ms_estimator_new(ms_arena *arena);
 /** Free an estimator; NULL: nothing happens. */
 void ms_estimator_free(ms_estimator *estimator);
 
@@ -107,11 +107,6 @@ void ms_estimator_free(ms_estimator *estimator);
  * of the spec are those of earlier specs. */
 ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
                            ms_spec_estimate *estimate_out);
-
-/** As ms_estimator_run, but of a spec that does not fit only `peak_B` and `fits` are set, and the
- * others are 0: a search needs no more of it, and the step is most of the work. */
-ms_status ms_estimator_run_fitting(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
-                                   ms_spec_estimate *estimate_out);
 
 /** Check a spec as ms_estimator_run does and find its memory, without its step, which is two thirds
  * of the work: for specs whose step is not needed, but only whether they are possible.

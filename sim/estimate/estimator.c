@@ -100,18 +100,16 @@ typedef struct known_item {
     const char *reason; /* text of the refusal; NULL: the diagnostics at that time kept no text */
 } known_item;
 
-/* Maximum size of the parts that all estimators of a search keep, and the size that each may keep
- * in any case [B]. Half of it is for made_orders. Beyond it an estimator drops them, or all parts,
- * and makes them again where they are needed, so that the memory of a search does not grow with its
- * space. */
-enum { KEPT_MAX_B = 192 << 20, KEPT_LEAST_B = 48 << 20 };
+/* Maximum size of the made_orders, and of all other parts, that an estimator keeps [B]. Beyond it
+ * they are dropped, and made again where they are needed, so that the memory of a search does not
+ * grow with its space. */
+enum { MADE_MAX_B = 96 << 20, KEPT_MAX_B = 64 << 20 };
 
 struct ms_estimator {
     ms_arena kept;    /* all parts that are kept, except each made_order */
     ms_arena made;    /* each made_order */
     int generation;   /* how often `made` was cleared, + 1 */
     ms_arena scratch; /* storage for one spec */
-    size_t kept_max_B;
     ms_layout_storage space;
     ms_memo placements, orders, costs,
         layers;    /* known_item by placement_key, ms_job_order_key, cost_key
@@ -162,13 +160,11 @@ static void release_kept(ms_estimator *e) {
     ms_arena_release(&e->made);
 }
 
-ms_estimator *ms_estimator_new(ms_arena *arena, int estimators) {
+ms_estimator *ms_estimator_new(ms_arena *arena) {
     ms_estimator *e = MS_NEW(arena, ms_estimator, 1);
     if (e != NULL) {
         ms_arena_init(&e->scratch);
         ms_layout_storage_init(&e->space, NULL);
-        e->kept_max_B = (size_t)KEPT_MAX_B / (size_t)estimators;
-        e->kept_max_B = e->kept_max_B > KEPT_LEAST_B ? e->kept_max_B : KEPT_LEAST_B;
         init_kept(e);
     }
     return e;
@@ -533,27 +529,20 @@ static bool fits(const estimating *work) {
     return work->costs->peak_B <= gpu->hbm_B - gpu->reserve_B;
 }
 
-/* Estimate memory, step and bound of a spec.  only_fitting: without step and bound where the spec
- * does not fit. */
-static ms_status run(estimating *work, const ms_job_spec *spec, bool only_fitting,
-                     ms_spec_estimate *estimate) {
+/* Estimate step, bound and memory of a spec. */
+static ms_status run(estimating *work, const ms_job_spec *spec, ms_spec_estimate *estimate) {
     ms_work_bound early;
     ms_status status = start_spec(work, spec);
     if (status == MS_OK) {
         status = ms_work_bound_find(&work->e->works, &work->job, &work->e->scratch, &early);
     }
     status = status == MS_OK ? lay_out(work) : status;
-    if (status == MS_OK) {
-        estimate->peak_B = work->costs->peak_B;
-        estimate->fits = fits(work);
-    }
-    if (status != MS_OK || (only_fitting && !estimate->fits)) {
-        return status;
-    }
-    status = work->has_costs ? MS_OK : cost_stages(work);
+    status = status == MS_OK && !work->has_costs ? cost_stages(work) : status;
     status = status == MS_OK ? open_order(work, work->order) : status;
     status = status == MS_OK ? run_step(work, estimate) : status;
     if (status == MS_OK) {
+        estimate->peak_B = work->costs->peak_B;
+        estimate->fits = fits(work);
         /* the bound of the step may be too low by BOUND_SLACK, and so below the early one */
         estimate->lower_bound_s = fmax(estimate->lower_bound_s, early.step_s);
         estimate->least =
@@ -567,11 +556,11 @@ static ms_status run(estimating *work, const ms_job_spec *spec, bool only_fittin
 static ms_status end_spec(estimating *work, ms_status status, const char *doing) {
     ms_estimator *e = work->e;
     ms_arena_clear(&e->scratch);
-    if (2 * e->made.used_B > e->kept_max_B) {
+    if (e->made.used_B > MADE_MAX_B) {
         ms_arena_release(&e->made);
         e->generation++;
     }
-    if (2 * (e->kept.used_B + e->costs.keys.count * sizeof(cost_key)) > e->kept_max_B) {
+    if (e->kept.used_B + e->costs.keys.count * sizeof(cost_key) > KEPT_MAX_B) {
         release_kept(e);
         init_kept(e);
     }
@@ -581,26 +570,15 @@ static ms_status end_spec(estimating *work, ms_status status, const char *doing)
     return status;
 }
 
-/* Run the estimator on a spec; only_fitting as in `run`. */
-static ms_status run_spec(ms_estimator *estimator, const ms_job_spec *spec, bool only_fitting,
-                          ms_diag *diag, ms_spec_estimate *estimate_out) {
+ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
+                           ms_spec_estimate *estimate_out) {
     ms_spec_estimate estimate = {0};
     estimating work = {.e = estimator, .diag = diag, .use = MS_PARTITION_OF_CANDIDATE};
-    ms_status status = run(&work, spec, only_fitting, &estimate);
+    ms_status status = run(&work, spec, &estimate);
     if (status == MS_OK) {
         *estimate_out = estimate;
     }
     return end_spec(&work, status, "estimating the step");
-}
-
-ms_status ms_estimator_run(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
-                           ms_spec_estimate *estimate_out) {
-    return run_spec(estimator, spec, false, diag, estimate_out);
-}
-
-ms_status ms_estimator_run_fitting(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
-                                   ms_spec_estimate *estimate_out) {
-    return run_spec(estimator, spec, true, diag, estimate_out);
 }
 
 ms_status ms_estimator_fit(ms_estimator *estimator, const ms_job_spec *spec, ms_diag *diag,
@@ -644,7 +622,7 @@ ms_status ms_layer_partition_balance(ms_job *job, ms_arena *arena, ms_diag *diag
     ms_arena own; /* an estimator for this job alone, released at the end */
     ms_arena_init(&own);
     estimating work = {
-        .e = ms_estimator_new(&own, 1), .diag = diag, .job = *job, .use = MS_PARTITION_OF_JOB};
+        .e = ms_estimator_new(&own), .diag = diag, .job = *job, .use = MS_PARTITION_OF_JOB};
     int stages = job->program.model_stages;
     int *layers = MS_NEW(arena, int, stages);
     ms_status status = work.e == NULL || layers == NULL ? MS_E_NOMEM : partition(&work);

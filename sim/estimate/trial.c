@@ -13,7 +13,7 @@ ms_status ms_trials_init(ms_trials *trials, const ms_job_spec *spec) {
     ms_arena_init(&trials->lists);
     ms_arena_init(&trials->arena);
     ms_diag_init_mute(&trials->mute);
-    trials->estimator = ms_estimator_new(&trials->arena, 1);
+    trials->estimator = ms_estimator_new(&trials->arena);
     return trials->estimator == NULL ? MS_E_NOMEM : MS_OK;
 }
 
@@ -119,7 +119,7 @@ enum { READ_MAX = 128 };
 static ms_status renew_estimator(ms_trials *trials) {
     ms_estimator_free(trials->estimator);
     ms_arena_clear(&trials->arena);
-    trials->estimator = ms_estimator_new(&trials->arena, 1);
+    trials->estimator = ms_estimator_new(&trials->arena);
     trials->read = 0;
     return trials->estimator == NULL ? MS_E_NOMEM : MS_OK;
 }

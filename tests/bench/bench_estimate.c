@@ -120,12 +120,12 @@ static double larger(double a, double b) {
 static void run_rounds(const spec_list *all, int limit, bench_rates *best) {
     ms_arena arena;
     ms_arena_init(&arena);
-    ms_estimator *estimator = ms_estimator_new(&arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&arena);
     const bench_round bounds = {"bounds", bound_one}, news = {"all new", estimate_one},
                       known = {"all known", estimate_one};
     best->bounds = larger(best->bounds, run_round(estimator, all, limit, &bounds));
     ms_estimator_free(estimator);
-    estimator = ms_estimator_new(&arena, 1);
+    estimator = ms_estimator_new(&arena);
     best->estimates = larger(best->estimates, run_round(estimator, all, limit, &news));
     run_round(estimator, all, limit, &known);
     ms_estimator_free(estimator);

@@ -9,7 +9,7 @@
  * of a platform that is marked already are not looked at. Returns MS_OK; MS_E_IO or MS_E_NOMEM
  * (reported). */
 static ms_status mark_legal(ms_space *space, ms_arena *arena, ms_diag *diag, bool *is_legal) {
-    ms_estimator *estimator = ms_estimator_new(arena, 1);
+    ms_estimator *estimator = ms_estimator_new(arena);
     ms_status status = estimator == NULL ? MS_E_NOMEM : MS_OK;
     ms_spec_estimate found;
     ms_job_spec spec;

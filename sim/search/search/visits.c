@@ -39,7 +39,7 @@ static void visit_one(ms_space *space, ms_estimator *estimator, ms_visit *visit)
     } else if (status == MS_OK && visit->kind == MS_VISIT_FIT) {
         status = ms_estimator_fit(estimator, &spec, &mute, &found->peak_B, &found->fits);
     } else if (status == MS_OK) {
-        status = ms_estimator_run_fitting(estimator, &spec, &mute, found);
+        status = ms_estimator_run(estimator, &spec, &mute, found);
     }
     visit->status = ms_failure_since(failures, status);
 }
@@ -66,19 +66,12 @@ static void *visit_window(void *context) {
 
 /* A number that is equal for specs with equal orders of passes, whose making takes the longest. */
 static uint64_t likeness_of(const ms_job_spec *spec) {
-    const uint64_t parts[] = {
-        (uint64_t)ms_spec_axis_size(&spec->mesh, "pp"),
-        (uint64_t)(ms_spec_ranks(spec) / ms_spec_axis_size(&spec->mesh, "tp") /
-                   ms_spec_axis_size(&spec->mesh, "cp")),
-        (uint64_t)spec->schedule.kind,
-        (uint64_t)spec->schedule.chunks,
-        (uint64_t)spec->batch.global,
-        (uint64_t)spec->batch.micro};
-    uint64_t number = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        number = ms_random_mix(number + parts[i]);
-    }
-    return number;
+    int64_t inner = ms_spec_axis_size(&spec->mesh, "tp") * ms_spec_axis_size(&spec->mesh, "cp");
+    uint64_t sizes = (uint64_t)(ms_spec_ranks(spec) / inner) << 16 |
+                     (uint64_t)ms_spec_axis_size(&spec->mesh, "pp");
+    uint64_t batch = (uint64_t)spec->batch.global << 16 | (uint64_t)spec->batch.micro;
+    uint64_t schedule = (uint64_t)spec->schedule.kind << 16 | (uint64_t)spec->schedule.chunks;
+    return ms_random_mix(ms_random_mix(ms_random_mix(sizes) + batch) + schedule);
 }
 
 /* Prepare a visit: read the template of its candidate, and find which thread should do it. */
@@ -118,7 +111,7 @@ ms_status ms_visitors_init(ms_visitors *visitors, ms_space *space, int threads, 
         ms_buffer_init(&visitors->window[i].reason);
     }
     for (; visitors->threads < threads; visitors->threads++) {
-        visitors->estimators[visitors->threads] = ms_estimator_new(arena, threads);
+        visitors->estimators[visitors->threads] = ms_estimator_new(arena);
         if (visitors->estimators[visitors->threads] == NULL) {
             return MS_E_NOMEM;
         }

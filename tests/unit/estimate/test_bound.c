@@ -46,7 +46,7 @@ Test(bound, of_equal_stages_is_the_textbooks_step) {
                                    {6, 3, 5}};
     spec_fixture f;
     spec_fixture_init(&f);
-    ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&f.arena);
     double one_s = layer_s(&f, estimator);
     cr_assert_gt(one_s, 0.0);
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -74,7 +74,7 @@ Test(bound, of_listed_stages_counts_what_a_rank_waits_for) {
     };
     spec_fixture f;
     spec_fixture_init(&f);
-    ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&f.arena);
     double one_s = layer_s(&f, estimator);
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         int layers[4];
@@ -94,7 +94,7 @@ Test(bound, of_listed_stages_counts_what_a_rank_waits_for) {
 Test(bound, of_given_ends_shares_the_rest_evenly) {
     spec_fixture f;
     spec_fixture_init(&f);
-    ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&f.arena);
     double one_s = layer_s(&f, estimator);
     ms_job_spec spec = layers_alone(&f, 9, 4, 5);
     spec.schedule.partition.first_stage_layers = 4; /* 4, 2, 2 and 1 */
@@ -126,7 +126,7 @@ Test(bound, of_balanced_stages_is_that_of_the_best_shares) {
     };
     spec_fixture f;
     spec_fixture_init(&f);
-    ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&f.arena);
     double one_s = layer_s(&f, estimator);
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         ms_job_spec spec = layers_alone(&f, CASES[i].layers, CASES[i].pp, CASES[i].m);
@@ -144,7 +144,7 @@ Test(bound, of_chunks_waits_for_first_chunks_only) {
     static int layers[] = {1, 2, 3, 4};
     spec_fixture f;
     spec_fixture_init(&f);
-    ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&f.arena);
     double one_s = layer_s(&f, estimator);
     ms_job_spec spec = layers_alone(&f, 10, 2, 4);
     spec.schedule.kind = MS_SCHEDULE_INTERLEAVED;
@@ -162,7 +162,7 @@ Test(bound, of_chunks_waits_for_first_chunks_only) {
 Test(bound, of_several_steps_is_nothing) {
     spec_fixture f;
     spec_fixture_init(&f);
-    ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&f.arena);
     ms_job_spec spec = layers_alone(&f, 8, 4, 4);
     cr_assert_gt(bound_s(&f, estimator, &spec), 0.0);
     spec.simulation.steps = 3;
@@ -253,7 +253,7 @@ Test(bound, is_never_above_the_step_of_random_jobs) {
     for (int pp = 1; pp <= PP_MAX; pp++) {
         bases[pp - 1] = layers_alone(&f, 24 * pp, pp, 8);
     }
-    ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&f.arena);
     for (int i = 0; i < JOBS; i++) {
         ms_random random = {seed + (uint64_t)i};
         ms_arena arena;

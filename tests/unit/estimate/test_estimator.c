@@ -198,7 +198,7 @@ Test(estimator, says_what_a_single_estimate_says) {
     spec_set set;
     begin(&set);
     list_specs(&set);
-    ms_estimator *estimator = ms_estimator_new(&set.f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&set.f.arena);
     int analytic = compare(&set, estimator, MS_FIDELITY_ANALYTIC);
     int flow = compare(&set, estimator, MS_FIDELITY_FLOW);
     cr_assert_gt(analytic, 200, "%d of %d", analytic, set.count);
@@ -214,7 +214,7 @@ Test(estimator, allocates_nothing_for_what_is_known) {
     begin(&set);
     ms_diag_init_mute(&mute);
     add_meshes(&set, "tiny", ON_8, 3);
-    ms_estimator *estimator = ms_estimator_new(&set.f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&set.f.arena);
     size_t arena_B = 0, heap_B = 0;
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < set.count; i++) {
@@ -249,11 +249,11 @@ Test(estimator, a_spec_does_not_depend_on_those_before_it) {
     spec_set set;
     begin(&set);
     list_neighbours(&set);
-    ms_estimator *all = ms_estimator_new(&set.f.arena, 1);
+    ms_estimator *all = ms_estimator_new(&set.f.arena);
     double before_s = 0.0;
     int others = 0;
     for (int i = 0; i < set.count; i++) {
-        ms_estimator *own = ms_estimator_new(&set.f.arena, 1);
+        ms_estimator *own = ms_estimator_new(&set.f.arena);
         ms_spec_estimate found, alone;
         cr_assert_eq(ms_estimator_run(all, &set.list[i], &set.f.diag, &found), MS_OK);
         cr_assert_eq(ms_estimator_run(own, &set.list[i], &set.f.diag, &alone), MS_OK);
@@ -276,7 +276,7 @@ Test(estimator, refuses_again_what_it_refused) {
     spec_set set;
     begin(&set);
     ms_job_spec tiny = spec_fixture_read(&set.f, "tiny", NULL, 0);
-    ms_estimator *estimator = ms_estimator_new(&set.f.arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&set.f.arena);
     ms_job_spec odd[3] = {tiny, tiny, tiny};
     for (int i = 0; i < 3; i++) {
         odd[i] = ms_job_spec_derive(&tiny);

@@ -19,7 +19,7 @@ static long bytes_left(const ms_job_spec *tiny) {
     ms_diag_init_mute(&mute);
     size_t before_B = mallinfo2().uordblks;
     ms_arena_init(&arena);
-    ms_estimator *estimator = ms_estimator_new(&arena, 1);
+    ms_estimator *estimator = ms_estimator_new(&arena);
     for (int i = 0; i < 9; i++) {
         ms_job_spec spec = ms_job_spec_derive(tiny);
         ms_spec_estimate found;

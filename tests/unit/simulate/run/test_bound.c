@@ -73,7 +73,7 @@ Test(job_bound, is_never_above_a_simulated_step) {
             cr_assert_eq(ms_job_estimate(&f.job, &f.arena, &f.diag, &estimate), MS_OK);
             cr_assert_leq(estimate.lower_bound_s, step_s * (1.0 + 1e-9), "seed %llu: %g of %g",
                           (unsigned long long)(seed + i), estimate.lower_bound_s, step_s);
-            ms_estimator *estimator = ms_estimator_new(&f.arena, 1);
+            ms_estimator *estimator = ms_estimator_new(&f.arena);
             cr_assert_eq(ms_estimator_bound(estimator, &f.job.spec, &f.diag, &least), MS_OK);
             cr_assert_leq(least.step_s, step_s * (1.0 + 1e-9), "seed %llu: %g of %g",
                           (unsigned long long)(seed + i), least.step_s, step_s);
