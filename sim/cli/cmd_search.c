@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/failure.h"
+#include "base/progress.h"
+#include "base/text.h"
 #include "base/usage.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
@@ -121,6 +123,38 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     return MS_OK;
 }
 
+/* Move the overrides of one platform, "NAME:key.path=value", from the job's to those of the space.
+ * Returns MS_OK; MS_E_USAGE (reported) for a NAME that is no word of --platform. */
+static ms_status part_sets(const ms_invocation *call, ms_job_request *job,
+                           ms_space_request *request) {
+    const ms_words *platforms = &request->platforms;
+    const char **all = MS_NEW(call->arena, const char *, job->set_count + 1);
+    const char **own = MS_NEW(call->arena, const char *, job->set_count + 1);
+    size_t count = 0;
+    if (all == NULL || own == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    request->own_sets.items = own;
+    for (size_t i = 0; i < job->set_count; i++) {
+        const char *text = job->sets[i];
+        size_t length = strcspn(text, ":=");
+        if (text[length] != ':') {
+            all[count++] = text;
+            continue;
+        }
+        const char *name = ms_arena_strndup(call->arena, text, length);
+        if (name != NULL && ms_word_index(name, platforms->items, (int)platforms->count) < 0) {
+            ms_diag_unknown(call->diag, "platform of --set", name, platforms->items,
+                            platforms->count);
+            return MS_E_USAGE;
+        }
+        own[request->own_sets.count++] = text;
+    }
+    job->sets = all;
+    job->set_count = count;
+    return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
+}
+
 /* Read which candidates the space has: workload, --vary, --usual, --gpus, --platform, and the file
  * of --space. Without --vary and --space the default space is varied.  job: the request for the
  * workload, which *request_out borrows. */
@@ -137,10 +171,11 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
     job->platform = NULL; /* --platform may name several, which the space has as a list */
     status = status == MS_OK ? split(call, "platform", &request_out->platforms) : status;
     status = status == MS_OK ? read_gpus(call, &request_out->gpus) : status;
-    return status == MS_OK && ms_cli_has(call, "space")
-               ? ms_space_read_file(ms_cli_value(call, "space", NULL), call->arena, call->diag,
-                                    request_out)
-               : status;
+    if (status == MS_OK && ms_cli_has(call, "space")) {
+        status = ms_space_read_file(ms_cli_value(call, "space", NULL), call->arena, call->diag,
+                                    request_out);
+    }
+    return status == MS_OK ? part_sets(call, job, request_out) : status;
 }
 
 /* Read --objective, --max, --best-of and --tokens: the quantities that the search minimises, their
@@ -300,6 +335,24 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_search *sh
     return ms_cli_write_html(call, &page, root);
 }
 
+/* Write notes on what the platforms of the results lack of prices and power (ms_cli_note_upkeep).
+ * Several platforms get theirs by "NAME:key=value". */
+static void note_upkeep(const ms_invocation *call, const ms_shown_search *shown) {
+    const ms_words *platforms = ms_space_platforms(shown->space);
+    const char *before = "";
+    for (size_t i = 0; i < shown->result->row_count; i++) {
+        const ms_search_row *row = &shown->result->rows[i];
+        const char *word = platforms->count < 2
+                               ? NULL
+                               : platforms->items[ms_space_platform_of(shown->space, row->index)];
+        const ms_platform *cluster = row->spec.platform.cluster;
+        if (strcmp(cluster->name, before) != 0) {
+            ms_cli_note_upkeep(call, cluster, word);
+        }
+        before = cluster->name;
+    }
+}
+
 /* Write the files of the results, then print them unless a file is the standard output. */
 static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
                        const ms_cli_whatif *whatif) {
@@ -313,6 +366,7 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     if (!ms_cli_has(call, "json")) {
         ms_show_search_add_page(shown, root);
     }
+    note_upkeep(call, shown);
     return ms_cli_show(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES, root);
 }
 
@@ -397,10 +451,15 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
     bool is_most = strncmp(ms_cli_value(call, "gpus", ""), UP_TO, sizeof UP_TO - 1) == 0;
-    status = status == MS_OK
-                 ? is_most ? ms_space_open_most(&request, call->arena, call->diag, &study.space)
-                           : ms_space_open(&request, call->arena, call->diag, &study.space)
-                 : status;
+    if (status == MS_OK && is_most) {
+        ms_cli_progress waiting;
+        ms_progress_begin("finding how many GPUs each platform can use", 0);
+        ms_cli_progress_start(&waiting, call);
+        status = ms_space_open_most(&request, call->arena, call->diag, &study.space);
+        ms_cli_progress_stop(&waiting);
+    } else if (status == MS_OK) {
+        status = ms_space_open(&request, call->arena, call->diag, &study.space);
+    }
     status = status == MS_OK ? ms_cli_note_framework(call, ms_cli_data_folder(call->arena),
                                                      ms_space_base(study.space))
                              : status;

@@ -34,6 +34,8 @@ typedef struct ms_space_request {
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
     const int *limits;  /**< [platforms.count, or 1] maximum number of GPUs of each platform, which
                              has the most whole nodes below it; NULL: `gpus` are exact */
+    ms_words own_sets;  /**< overrides of one of the platforms each, "NAME:key.path=value" with a
+                             word of `platforms` as NAME */
     ms_words platforms; /**< names or paths of platform files; count 0: the workload's */
     bool has_defaults;  /**< vary the keys of the default space, too, unless `varied` has them */
 } ms_space_request;
@@ -67,11 +69,6 @@ ms_status ms_space_open_most(ms_space_request *request, ms_arena *arena, ms_diag
 /** Number of candidates: their numbers are 0 .. count - 1. Some numbers stand for the same job as a
  * lower one; ms_space_spec returns MS_E_NO for these. O(1). */
 int64_t ms_space_count(const ms_space *space);
-
-/** Read the part of the workload that a candidate shares with others, unless it was read. Then
- * several threads may make the candidate's spec at once.
- *  diag: gets the reason of a fault. Returns as ms_space_spec. O(axes), or reads the workload. */
-ms_status ms_space_prepare(ms_space *space, int64_t index, ms_diag *diag);
 
 /** The spec of the workload as it was read, without any value of the space. Borrowed from the
  * space. O(1). */

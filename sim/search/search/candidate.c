@@ -150,14 +150,14 @@ static ms_status read_template(ms_space *space, int64_t index, ms_diag *diag, sp
 
 /* ---- the candidate ---- */
 
-/* Find the template of a candidate, and read it if this is its first candidate.  *digits_out: of
- * the candidate.  Returns as ms_space_spec. */
-static ms_status open_template(ms_space *space, int64_t index, ms_diag *diag,
-                               space_digits *digits_out, const space_template **out) {
-    if (!split_number(space, index, digits_out)) {
+/* Copy the spec of the candidate's template, which is read when the template's first candidate is
+ * made, and set the mesh, the values with a setter and the partition. */
+ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
+    space_digits digits;
+    if (!split_number(space, index, &digits)) {
         return MS_E_NO;
     }
-    space_template **found = &space->templates[find_template(space, digits_out)];
+    space_template **found = &space->templates[find_template(space, &digits)];
     if (*found == NULL) {
         space_template *made = MS_NEW(space->arena, space_template, 1);
         ms_status status = made == NULL ? MS_E_NOMEM : read_template(space, index, diag, made);
@@ -166,29 +166,14 @@ static ms_status open_template(ms_space *space, int64_t index, ms_diag *diag,
         }
         *found = made;
     }
-    *out = *found;
-    return (*found)->reason != NULL ? ms_diag_error(diag, "%s", (*found)->reason) : MS_OK;
-}
-
-ms_status ms_space_prepare(ms_space *space, int64_t index, ms_diag *diag) {
-    space_digits digits;
-    const space_template *found = NULL;
-    return open_template(space, index, diag, &digits, &found);
-}
-
-/* Copy the spec of the candidate's template, and set the mesh, the values with a setter and the
- * partition. */
-ms_status ms_space_spec(ms_space *space, int64_t index, ms_diag *diag, ms_job_spec *spec_out) {
-    space_digits digits;
-    const space_template *found = NULL;
-    ms_status status = open_template(space, index, diag, &digits, &found);
-    if (status == MS_OK) {
-        *spec_out = found->spec;
-        ms_space_mesh_of(space, digits.shape, &spec_out->mesh);
-        set_values(space, &digits, spec_out);
-        place_layers(space, spec_out);
+    if ((*found)->reason != NULL) {
+        return ms_diag_error(diag, "%s", (*found)->reason);
     }
-    return status;
+    *spec_out = (*found)->spec;
+    ms_space_mesh_of(space, digits.shape, &spec_out->mesh);
+    set_values(space, &digits, spec_out);
+    place_layers(space, spec_out);
+    return MS_OK;
 }
 
 /* A list of settings, "key.path=value", while it grows. */
@@ -209,13 +194,19 @@ static void add_number(setting_list *list, const char *key, int number) {
 }
 
 /* Append the settings that choose a cluster: its platform file and its number of nodes, if they are
- * not the workload's. */
-static void add_cluster(const space_cluster *cluster, setting_list *list) {
+ * not the workload's, and the overrides of its platform alone. */
+static void add_cluster(const ms_space *space, const space_cluster *cluster, setting_list *list) {
     if (cluster->file != NULL) {
         add_setting(list, "platform.file", cluster->file);
     }
     if (cluster->nodes > 0) {
         add_number(list, "platform.nodes", cluster->nodes);
+    }
+    for (size_t i = 0; i < space->request->own_sets.count; i++) {
+        const char *own = ms_space_own_setting(space, i, cluster->platform);
+        if (own != NULL) {
+            ms_vector_add(&list->items, &own, 1);
+        }
     }
 }
 
@@ -275,7 +266,7 @@ ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *aren
     setting_list list = {.arena = arena};
     ms_vector_init(&list.items, sizeof(const char *));
     split_number(space, index, &digits);
-    add_cluster(&space->clusters[digits.shape->cluster], &list);
+    add_cluster(space, &space->clusters[digits.shape->cluster], &list);
     add_mesh(space, digits.shape, &list);
     for (size_t i = 0; i < space->axis_count; i++) {
         for (size_t s = 0; s < digits.values[i]->count; s++) {

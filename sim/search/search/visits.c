@@ -84,14 +84,13 @@ static void prepare_visit(ms_visitors *visitors, ms_visit *visit) {
     mute.reason = &visit->reason;
     visit->found = (ms_spec_estimate){0};
     visit->status = MS_OK;
-    if (visit->kind == MS_VISIT_NONE) {
+    if (visit->kind == MS_VISIT_NONE || visitors->threads == 1) {
         return;
     }
+    ms_status status = ms_space_spec(visitors->space, visit->index, &mute, &spec);
     visit->likeness = (uint64_t)visit->index / 8; /* neighbours have the same computations */
-    ms_status status = ms_space_prepare(visitors->space, visit->index, &mute);
-    if (status == MS_OK && visitors->threads > 1 && visit->kind != MS_VISIT_BOUND) {
-        status = ms_space_spec(visitors->space, visit->index, &mute, &spec);
-        visit->likeness = status == MS_OK ? likeness_of(&spec) : 0;
+    if (status == MS_OK && visit->kind != MS_VISIT_BOUND) {
+        visit->likeness = likeness_of(&spec);
     }
     visit->status = ms_failure_since(failures, status);
 }
