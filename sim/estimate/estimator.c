@@ -308,8 +308,6 @@ static ms_status keep_order(estimating *work, ms_job *kept) {
     *kept = work->job;
     kept->program.stage_rank = stage_rank;
     kept->program.actions = NULL;
-    kept->program.stage_chunk = NULL;
-    kept->program.first = kept->program.shard_first = NULL;
     kept->program.shard_moves = program->shard_moves == NULL ? NULL : &some_move;
     return MS_OK;
 }

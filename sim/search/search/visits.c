@@ -106,9 +106,6 @@ ms_status ms_visitors_init(ms_visitors *visitors, ms_space *space, int threads, 
         visitors->size = 0;
         return MS_E_NOMEM;
     }
-    for (size_t i = 0; i < visitors->size; i++) {
-        ms_buffer_init(&visitors->window[i].reason);
-    }
     for (; visitors->threads < threads; visitors->threads++) {
         visitors->estimators[visitors->threads] = ms_estimator_new(arena);
         if (visitors->estimators[visitors->threads] == NULL) {
@@ -130,22 +127,19 @@ void ms_visitors_release(ms_visitors *visitors) {
 /* The caller is the first thread, and does the visits of those that the system does not start. */
 void ms_visitors_run(ms_visitors *visitors, size_t count) {
     visiting_thread threads[MS_VISIT_THREADS_MAX];
-    size_t wanted = 0;
     for (size_t i = 0; i < count; i++) {
         prepare_visit(visitors, &visitors->window[i]);
-        wanted += visitors->window[i].kind != MS_VISIT_NONE;
     }
     for (size_t i = 0; i < (size_t)visitors->threads; i++) {
         threads[i] = (visiting_thread){.visitors = visitors, .count = count, .number = i};
         threads[i].is_started =
-            i > 0 && wanted > 0 &&
-            pthread_create(&threads[i].id, NULL, visit_window, &threads[i]) == 0;
+            i > 0 && pthread_create(&threads[i].id, NULL, visit_window, &threads[i]) == 0;
     }
     visit_window(&threads[0]);
     for (int i = 1; i < visitors->threads; i++) {
         if (threads[i].is_started) {
             pthread_join(threads[i].id, NULL);
-        } else if (wanted > 0) {
+        } else {
             visit_window(&threads[i]);
         }
     }
