@@ -40,7 +40,8 @@ static const ms_option OPTIONS[] = {
     {"usual", .help = "vary the default space, too, beside the keys of --vary"},
     {"gpus", "N1,N2|up-to:N", .fallback = "those of the workload",
      .help = "numbers of GPUs; with up-to: the most below N that each platform can use"},
-    {"platform", "P1,P2", .fallback = "the workload's", .help = "platform files, or names of some"},
+    {"platform", "P1,P2", .fallback = "the workload's",
+     .help = "platform files, or names of some; '--set NAME:key=value' sets a key of one of them"},
     {"best-of", "platform",
      .help = "find the best of each platform, and compare them; --top is then 1 for each"},
     {"objective", "Q1[,Q2]", .fallback = "step_time_s",
@@ -53,7 +54,7 @@ static const ms_option OPTIONS[] = {
     {MS_OPTION_TOKENS},
     {"top", "N", .fallback = "10", .help = "how many of the best are found"},
     {"exhaustive", .help = "simulate all that fit, prune nothing"},
-    {MS_OPTION_JOBS("simulations at once; changes no result")},
+    {MS_OPTION_JOBS("simulations, or threads that estimate, at once; changes no result")},
     {"explain", "RANK",
      .help = "where the time of the candidate of this rank goes, beside the best one's"},
     {"whatif", .help = "simulate the best candidate again with one improvement at a time, as 'run "
