@@ -48,6 +48,7 @@ class Upkeep(programs.ProgramTest):
         price, power = "no price, so there is no cost (USD): --set 'platform.price=2 USD/h'", "no energy (MWh): --set 'platform.node.power=3 kW'"
         for text in (price, power):
             self.assertIn(text, notes(*run))
+            self.assertIn(text, notes("check", *run[1:]))
             self.assertNotIn(text, notes(*run, "--json"))
             self.assertNotIn(text, notes(*run, "--set", "platform.price=2 USD/h", "--set", "platform.node.power=3 kW"))
         said = notes(*OFFERS, "--best-of", "platform")
