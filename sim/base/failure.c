@@ -1,5 +1,5 @@
-/* Records failures of the operating system (failure.h): the last one and how many there were. The
- * record is one of the whole process, not of a thread. */
+/* Records failures of the operating system (failure.h): the last one and how many there were. Each
+ * thread has a record of its own, so that no thread takes the failure of another for its own. */
 #include "base/failure.h"
 
 #include <errno.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static size_t count;
-static ms_status last = MS_OK;
-static char text[512];
+static _Thread_local size_t count;
+static _Thread_local ms_status last = MS_OK;
+static _Thread_local char text[512];
 
 void ms_failure_note_memory(void) {
     count++;

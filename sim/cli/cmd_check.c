@@ -407,6 +407,7 @@ static ms_status run(const ms_invocation *call) {
     }
     status = status == MS_OK ? evaluate(call, &found) : status;
     if (status == MS_OK) {
+        ms_cli_note_upkeep(call, found.job.platform, NULL);
         ms_advise_placement(&found.job.mesh, found.job.platform, call->diag);
         status = ms_advise_latency_ahead(&found.job, &found.estimate, call->diag);
     }

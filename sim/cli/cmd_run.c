@@ -110,6 +110,7 @@ static ms_status print_result(const ms_invocation *call, const ms_result *result
     double tokens = 0.0;
     (void)ms_cli_tokens(call, &tokens); /* was read before */
     ms_summary_add_training(tokens, result->job->mesh.ranks, summary);
+    ms_cli_note_upkeep(call, result->job->platform, NULL);
     if (whatif->is_asked) {
         ms_whatif_add(whatif->rows, whatif->count, summary, "whatif");
     }

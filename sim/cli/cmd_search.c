@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/failure.h"
+#include "base/progress.h"
+#include "base/text.h"
 #include "base/usage.h"
 #include "cli/commands.h"
 #include "cli/html_option.h"
@@ -29,10 +31,6 @@ enum { PAGE_REST_MAX = 2000 };
  * [s]. */
 static const double QUIET_S = 2.0, DRAW_S = 0.2;
 
-/* Rates are those of the last RATE_S to 2 RATE_S, or longer where no candidate ends in RATE_S: the
- * first candidates say little of later ones, which take longer or are pruned [s]. */
-static const double RATE_S = 3.0;
-
 /* The options of the command. */
 static const ms_option OPTIONS[] = {
     {"vary", "KEY=V1,V2", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
@@ -43,7 +41,8 @@ static const ms_option OPTIONS[] = {
     {"usual", .help = "vary the default space, too, beside the keys of --vary"},
     {"gpus", "N1,N2|up-to:N", .fallback = "those of the workload",
      .help = "numbers of GPUs; with up-to: the most below N that each platform can use"},
-    {"platform", "P1,P2", .fallback = "the workload's", .help = "platform files, or names of some"},
+    {"platform", "P1,P2", .fallback = "the workload's",
+     .help = "platform files, or names of some; '--set NAME:key=value' sets a key of one of them"},
     {"best-of", "platform",
      .help = "find the best of each platform, and compare them; --top is then 1 for each"},
     {"objective", "Q1[,Q2]", .fallback = "step_time_s",
@@ -56,7 +55,7 @@ static const ms_option OPTIONS[] = {
     {MS_OPTION_TOKENS},
     {"top", "N", .fallback = "10", .help = "how many of the best are found"},
     {"exhaustive", .help = "simulate all that fit, prune nothing"},
-    {MS_OPTION_JOBS("simulations at once; changes no result")},
+    {MS_OPTION_JOBS("simulations, or threads that estimate, at once; changes no result")},
     {"explain", "RANK",
      .help = "where the time of the candidate of this rank goes, beside the best one's"},
     {"whatif", .help = "simulate the best candidate again with one improvement at a time, as 'run "
@@ -127,6 +126,38 @@ static ms_status read_gpus(const ms_invocation *call, ms_ints *gpus_out) {
     return MS_OK;
 }
 
+/* Move the overrides of one platform, "NAME:key.path=value", from the job's to those of the space.
+ * Returns MS_OK; MS_E_USAGE (reported) for a NAME that is no word of --platform. */
+static ms_status part_sets(const ms_invocation *call, ms_job_request *job,
+                           ms_space_request *request) {
+    const ms_words *platforms = &request->platforms;
+    const char **all = MS_NEW(call->arena, const char *, job->set_count + 1);
+    const char **own = MS_NEW(call->arena, const char *, job->set_count + 1);
+    size_t count = 0;
+    if (all == NULL || own == NULL) {
+        return ms_diag_no_memory(call->diag);
+    }
+    request->own_sets.items = own;
+    for (size_t i = 0; i < job->set_count; i++) {
+        const char *text = job->sets[i];
+        size_t length = strcspn(text, ":=");
+        if (text[length] != ':') {
+            all[count++] = text;
+            continue;
+        }
+        const char *name = ms_arena_strndup(call->arena, text, length);
+        if (name != NULL && ms_word_index(name, platforms->items, (int)platforms->count) < 0) {
+            ms_diag_unknown(call->diag, "platform of --set", name, platforms->items,
+                            platforms->count);
+            return MS_E_USAGE;
+        }
+        own[request->own_sets.count++] = text;
+    }
+    job->sets = all;
+    job->set_count = count;
+    return call->arena->has_failed ? ms_diag_no_memory(call->diag) : MS_OK;
+}
+
 /* Read which candidates the space has: workload, --vary, --usual, --gpus, --platform, and the file
  * of --space. The default space is varied without --vary and --space, and with --usual in addition
  * to the keys that these name.  job: the request for the workload, which *request_out borrows. */
@@ -143,10 +174,11 @@ static ms_status read_request(const ms_invocation *call, ms_job_request *job,
     job->platform = NULL; /* --platform may name several, which the space has as a list */
     status = status == MS_OK ? split(call, "platform", &request_out->platforms) : status;
     status = status == MS_OK ? read_gpus(call, &request_out->gpus) : status;
-    return status == MS_OK && ms_cli_has(call, "space")
-               ? ms_space_read_file(ms_cli_value(call, "space", NULL), call->arena, call->diag,
-                                    request_out)
-               : status;
+    if (status == MS_OK && ms_cli_has(call, "space")) {
+        status = ms_space_read_file(ms_cli_value(call, "space", NULL), call->arena, call->diag,
+                                    request_out);
+    }
+    return status == MS_OK ? part_sets(call, job, request_out) : status;
 }
 
 /* Read --objective, --max, --best-of and --tokens: the quantities that the search minimises, their
@@ -170,10 +202,10 @@ static ms_status read_goal(const ms_invocation *call, ms_search_goal *goal) {
 
 /* State of the line of progress on the terminal. */
 typedef struct search_line {
-    double start_s, drawn_s, mark_s[2]; /* start of the search, last drawing, and times of `marks`
-                                           [s], on the clock of ms_wall_s */
-    ms_search_progress marks[2];        /* states of the phase, the first RATE_S to 2 RATE_S ago */
-    bool is_drawn;                      /* the line is on the terminal */
+    double start_s,
+        drawn_s; /* start of the search and last drawing [s], on the clock of ms_wall_s */
+    ms_cli_rate rate;
+    bool is_drawn; /* the line is on the terminal */
 } search_line;
 
 /* Draw the line of progress on the standard error if that is a terminal: candidates done, rate, and
@@ -186,13 +218,7 @@ static void show_progress(void *context, const ms_search_progress *now) {
     search_line *line = context;
     double time_s = ms_wall_s();
     bool is_simulating = now->phase == MS_SEARCH_SIMULATING;
-    bool is_new = now->phase != line->marks[1].phase;
-    if (is_new || (time_s - line->mark_s[1] >= RATE_S && now->done > line->marks[1].done)) {
-        line->marks[0] = is_new ? *now : line->marks[1];
-        line->mark_s[0] = is_new ? time_s : line->mark_s[1];
-        line->marks[1] = *now;
-        line->mark_s[1] = time_s;
-    }
+    double rate = ms_cli_rate_of(&line->rate, NAMES[now->phase], time_s, time_s, (double)now->done);
     bool is_end = is_simulating && now->done == now->count;
     bool is_due = time_s - line->start_s >= QUIET_S && time_s - line->drawn_s >= DRAW_S;
     if (!isatty(STDERR_FILENO) || (!is_due && !(is_end && line->is_drawn))) {
@@ -204,8 +230,6 @@ static void show_progress(void *context, const ms_search_progress *now) {
         fputs("\r\033[K", stderr);
         return;
     }
-    double passed_s = time_s - line->mark_s[0];
-    double rate = passed_s > 0 ? (double)(now->done - line->marks[0].done) / passed_s : 0;
     fprintf(stderr, "\r\033[K%s %lld of %lld candidates, %.0f/s", NAMES[now->phase],
             (long long)now->done, (long long)now->count, rate);
     if (rate > 0) {
@@ -317,6 +341,24 @@ static ms_status write_html(const ms_invocation *call, const ms_shown_search *sh
     return ms_cli_write_html(call, &page, root);
 }
 
+/* Write notes on what the platforms of the results lack of prices and power (ms_cli_note_upkeep).
+ * Several platforms get theirs by "NAME:key=value". */
+static void note_upkeep(const ms_invocation *call, const ms_shown_search *shown) {
+    const ms_words *platforms = ms_space_platforms(shown->space);
+    const char *before = "";
+    for (size_t i = 0; i < shown->result->row_count; i++) {
+        const ms_search_row *row = &shown->result->rows[i];
+        const char *word = platforms->count < 2
+                               ? NULL
+                               : platforms->items[ms_space_platform_of(shown->space, row->index)];
+        const ms_platform *cluster = row->spec.platform.cluster;
+        if (strcmp(cluster->name, before) != 0) {
+            ms_cli_note_upkeep(call, cluster, word);
+        }
+        before = cluster->name;
+    }
+}
+
 /* Write the files of the results, then print them unless a file is the standard output. */
 static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
                        const ms_cli_whatif *whatif) {
@@ -330,6 +372,7 @@ static ms_status print(const ms_invocation *call, const ms_shown_search *shown,
     if (!ms_cli_has(call, "json")) {
         ms_show_search_add_page(shown, root);
     }
+    note_upkeep(call, shown);
     return ms_cli_show(call, name == NULL ? shown->workload : name, MS_SEARCH_TABLES, root);
 }
 
@@ -399,7 +442,6 @@ static ms_status run(const ms_invocation *call) {
     ms_cli_store kept = {.file = {.lock_file = -1}};
     long top = 0;
     search_line line = {.start_s = ms_wall_s()};
-    line.mark_s[0] = line.mark_s[1] = line.start_s;
     ms_search_study study = {.goal = &goal,
                              .is_by_platform = ms_cli_has(call, "best-of"),
                              .rest_max = ms_cli_has(call, "html") ? PAGE_REST_MAX : 0,
@@ -415,10 +457,15 @@ static ms_status run(const ms_invocation *call) {
     status = status == MS_OK ? read_goal(call, &goal) : status;
     status = status == MS_OK ? read_request(call, &job, &request) : status;
     bool is_most = strncmp(ms_cli_value(call, "gpus", ""), UP_TO, sizeof UP_TO - 1) == 0;
-    status = status == MS_OK
-                 ? is_most ? ms_space_open_most(&request, call->arena, call->diag, &study.space)
-                           : ms_space_open(&request, call->arena, call->diag, &study.space)
-                 : status;
+    if (status == MS_OK && is_most) {
+        ms_cli_progress waiting;
+        ms_progress_begin("finding how many GPUs each platform can use", 0);
+        ms_cli_progress_start(&waiting, call);
+        status = ms_space_open_most(&request, call->arena, call->diag, &study.space);
+        ms_cli_progress_stop(&waiting);
+    } else if (status == MS_OK) {
+        status = ms_space_open(&request, call->arena, call->diag, &study.space);
+    }
     status = status == MS_OK ? ms_cli_note_framework(call, ms_cli_data_folder(call->arena),
                                                      ms_space_base(study.space))
                              : status;

@@ -279,10 +279,10 @@ static ms_status check_shard(const ms_invocation *call) {
 /* Read the sweep and simulate it, or with --plan write a plan that runs all its shards. */
 static ms_status run(const ms_invocation *call) {
     sweep_study state = {.kept = {.file = {.lock_file = -1}}};
-    double start_s = ms_wall_s();
+    ms_cli_line line = {.start_s = ms_wall_s()};
     ms_points_study study = {.program = ms_cli_program(call->arena),
                              .progress = ms_cli_show_progress,
-                             .progress_context = &start_s};
+                             .progress_context = &line};
     ms_status status = ms_cli_jobs(call, &study.jobs);
     status = status == MS_OK ? ms_cli_check_targets(call, TARGETS) : status;
     status = status == MS_OK ? check_shard(call) : status;

@@ -14,6 +14,7 @@
 #include "base/failure.h"
 #include "base/usage.h"
 #include "cli/show_text.h"
+#include "cluster/platform/price.h"
 #include "estimate/nearest_mesh.h"
 
 /* Where `cmake --install` puts platforms and workloads. */
@@ -55,6 +56,31 @@ const char *ms_cli_installed_names(const char *folder, ms_arena *arena) {
                                    .subfolder = "",
                                    .ending = strcmp(folder, MS_CLI_MODELS) == 0 ? ".json" : NULL};
     return path == NULL ? "" : ms_find_yaml_names(&search, arena);
+}
+
+void ms_cli_note_upkeep(const ms_invocation *call, const ms_platform *cluster, const char *name) {
+    const char *mark = name == NULL ? "" : ":";
+    const struct {
+        bool is_given;
+        const char *what, *without, *key, *example;
+    } ROWS[] = {
+        {ms_price_has_rent(cluster), "price", "cost (USD)", "price", "2 USD/h"},
+        {cluster->gpu.clock.power.load_W > 0.0, "power of GPUs that compute", "energy (MWh)",
+         "gpu.load_power", "700 W"},
+        {cluster->gpu.clock.power.load_W > 0.0, "power of GPUs that wait", "energy (MWh)",
+         "gpu.idle_power", "100 W"},
+        {cluster->upkeep.node_W > 0.0, "power of a node beside its GPUs", "energy (MWh)",
+         "node.power", "3 kW"},
+    };
+    bool is_asked = ms_cli_has(call, "tokens") && !ms_cli_has(call, "json");
+    for (size_t i = 0; is_asked && i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        if (!ROWS[i].is_given) {
+            ms_diag_note(call->diag, NULL, NULL,
+                         "'%s' has no %s, so there is no %s: --set '%s%splatform.%s=%s' gives it",
+                         cluster->name, ROWS[i].what, ROWS[i].without, name == NULL ? "" : name,
+                         mark, ROWS[i].key, ROWS[i].example);
+        }
+    }
 }
 
 ms_status ms_cli_tokens(const ms_invocation *call, double *tokens_out) {

@@ -54,6 +54,11 @@
  * when absent.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_tokens(const ms_invocation *call, double *tokens_out);
 
+/* Write notes on what --tokens cannot print because a platform has no price or no power, with the
+ * options that give them; none without --tokens or with --json.  name: of the platform before these
+ * keys, where several are searched; NULL: there is one. */
+void ms_cli_note_upkeep(const ms_invocation *call, const ms_platform *cluster, const char *name);
+
 /* Read an option with a unit.  *out: in SI units; keeps its default without the option.  MS_E_USAGE
  * (reported). */
 ms_status ms_cli_quantity(const ms_invocation *call, const char *name, ms_dimension dimension,

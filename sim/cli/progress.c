@@ -20,6 +20,9 @@ enum { COLUMNS_MAX = 79, LINE_B = 160 };
 static const double QUIET_S = 2.0;
 static const double REDRAW_S = 0.2;
 
+/* Least time between the two states from which a rate is computed [s]. */
+static const double RATE_S = 3.0;
+
 /* Move the cursor to the start of the line and clear the line. */
 static const char WIPE[] = "\r\x1b[K";
 
@@ -49,20 +52,33 @@ static const char *short_time(double time_s, char text_out[32]) {
     return text_out;
 }
 
+double ms_cli_rate_of(ms_cli_rate *rate, const char *phase, double now_s, double began_s,
+                      double done) {
+    bool is_new = phase != rate->phase || done < rate->done[1];
+    if (is_new || (now_s - rate->time_s[1] >= RATE_S && done > rate->done[1])) {
+        *rate = (ms_cli_rate){.phase = phase,
+                              .time_s = {is_new ? began_s : rate->time_s[1], now_s},
+                              .done = {is_new ? 0.0 : rate->done[1], done}};
+    }
+    double passed_s = now_s - rate->time_s[0];
+    return passed_s > 0.0 ? (done - rate->done[0]) / passed_s : 0.0;
+}
+
 /* Write the text of the line: the phase, and where the number of its operations is known, their
  * share, rate and time left.  now_s: on the clock of ms_wall_s(). */
-static void make_line(const ms_progress *now, double now_s, char line_out[LINE_B]) {
+static void make_line(const ms_progress *now, double now_s, ms_cli_rate *rates,
+                      char line_out[LINE_B]) {
     char count[16];
     char rate[16];
     char time[32];
     double spent_s = now_s > now->began_s ? now_s - now->began_s : 0.0;
-    if (now->total <= 0 || now->done <= 0 || !(spent_s > 0.0)) {
+    double per_s = ms_cli_rate_of(rates, now->phase, now_s, now->began_s, (double)now->done);
+    if (now->total <= 0 || !(per_s > 0.0)) {
         snprintf(line_out, LINE_B, "meshsim: %s, %s", now->phase, short_time(spent_s, time));
         return;
     }
     double done = (double)(now->done < now->total ? now->done : now->total);
     double total = (double)now->total;
-    double per_s = done / spent_s;
     snprintf(line_out, LINE_B, "meshsim: %s, %.0f %% of %s operations, %s/s, %s left", now->phase,
              100.0 * done / total, short_count(total, count), short_count(per_s, rate),
              short_time((total - done) / per_s, time));
@@ -100,7 +116,7 @@ static void draw(ms_cli_progress *progress) {
     if (now.phase == NULL) {
         return;
     }
-    make_line(&now, ms_wall_s(), line);
+    make_line(&now, ms_wall_s(), &progress->rate, line);
     int length = snprintf(text, sizeof text, "%s%.*s", WIPE, columns(), line);
     put(text, (size_t)length);
     progress->is_drawn = true;

@@ -8,6 +8,20 @@
 
 #include "cli/cli.h"
 
+/* The rate of a phase, from two earlier states of it. */
+typedef struct ms_cli_rate {
+    const char *phase; /* static text; NULL: none has begun */
+    double time_s[2], done[2];
+} ms_cli_rate;
+
+/* The rate of the last 3 to 6 seconds of a phase, or of longer where nothing ends in 3 seconds:
+ * what is done first says little of the rest, which takes longer or is left out. rate: zeros before
+ * the first call. phase: static text, whose address tells phases apart. now_s, began_s: the present
+ * and the phase's begin on one clock [s]. done: so far. Returns what is done in a second; 0: not
+ * known yet. */
+double ms_cli_rate_of(ms_cli_rate *rate, const char *phase, double now_s, double began_s,
+                      double done);
+
 /* The drawing thread, and the state that it shares with the main thread. */
 typedef struct ms_cli_progress {
     pthread_t thread;
@@ -17,6 +31,7 @@ typedef struct ms_cli_progress {
     bool has_thread;       /* the thread runs; false without a terminal */
     bool has_ended;        /* the thread is to end; guarded by `lock` */
     bool is_drawn;         /* the line is on the terminal; guarded by `lock` */
+    ms_cli_rate rate;      /* of the phase; of the thread alone */
     ms_diag *diag;         /* of the call, whose messages wipe the line */
     ms_diag before;        /* `diag` as it was before ms_cli_progress_start */
 } ms_cli_progress;

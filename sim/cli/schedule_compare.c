@@ -313,9 +313,9 @@ ms_status ms_cli_schedule_compare_on_platform(const ms_invocation *call) {
                       .reason_offset = offsetof(ms_simulated_row, reason)};
     ms_status status = read_simulated(call, &study, &request, &table);
     status = status == MS_OK ? ms_job_load(&request, call->arena, call->diag, &base) : status;
-    double start_s = ms_wall_s();
+    ms_cli_line line = {.start_s = ms_wall_s()};
     study.base = &base;
     study.progress = ms_cli_show_progress;
-    study.context = &start_s;
+    study.context = &line;
     return status == MS_OK ? simulate(call, &study, &table) : status;
 }

@@ -100,21 +100,21 @@ static bool is_shown(double spent_s) {
     return isatty(STDERR_FILENO) && spent_s >= QUIET_S;
 }
 
-void ms_cli_show_progress(void *start_s, size_t done, size_t count) {
-    const double *start = start_s;
-    double spent_s = ms_wall_s() - *start;
+void ms_cli_show_progress(void *line, size_t done, size_t count) {
+    ms_cli_line *state = line;
+    double now_s = ms_wall_s(), start_s = state->start_s;
     char left[32];
-    if (!is_shown(spent_s)) {
+    double per_s = ms_cli_rate_of(&state->rate, "", now_s, start_s, (double)done);
+    if (!is_shown(now_s - start_s)) {
         return;
     }
-    double per_s = (double)done / spent_s;
     ms_unit_format((double)(count - done) / per_s, MS_DIM_TIME, left, sizeof left);
     fprintf(stderr, WIPE "%zu of %zu simulated, %.3g/s", done, count, per_s);
     fprintf(stderr, ", %s left%s", left, done == count ? "\n" : "");
 }
 
-void ms_cli_leave_progress(const double *start_s) {
-    if (is_shown(ms_wall_s() - *start_s)) {
+void ms_cli_leave_progress(const ms_cli_line *line) {
+    if (is_shown(ms_wall_s() - line->start_s)) {
         fputs("\n", stderr);
     }
 }

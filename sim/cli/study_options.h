@@ -4,6 +4,7 @@
 #define MS_CLI_STUDY_OPTIONS_H
 
 #include "cli/cli.h"
+#include "cli/progress.h"
 #include "search/shards.h"
 #include "search/store.h"
 
@@ -67,13 +68,18 @@ ms_status ms_cli_write_plan(const ms_invocation *call);
  * at most 4.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_jobs(const ms_invocation *call, int *jobs_out);
 
+/* The line of progress of a study. */
+typedef struct ms_cli_line {
+    double start_s; /* when the simulations began, on the clock of ms_wall_s [s] */
+    ms_cli_rate rate;
+} ms_cli_line;
+
 /* Show on the standard error, if that is a terminal, how many simulations have ended; only where
- * they take longer than two seconds. `progress` of studies.  start_s: const double *, when the
- * simulations began on the clock of ms_wall_s. */
-void ms_cli_show_progress(void *start_s, size_t done, size_t count);
+ * they take longer than two seconds. `progress` of studies.  line: ms_cli_line *. */
+void ms_cli_show_progress(void *line, size_t done, size_t count);
 
 /* End the line that ms_cli_show_progress may have written, so that a message after an interrupt
- * begins on a new line.  start_s: as for ms_cli_show_progress. */
-void ms_cli_leave_progress(const double *start_s);
+ * begins on a new line. */
+void ms_cli_leave_progress(const ms_cli_line *line);
 
 #endif

@@ -163,6 +163,12 @@ static bool is_farther(const ms_time_line *a, const ms_time_line *b) {
     return is_above(a->latency_s, b->latency_s, a->per_B_s, b->per_B_s);
 }
 
+/* A time in whole units of `unit_s` [s], which drops rounding errors: they depend on the size for
+ * which the class was laid out first, and so on the specs that came before. */
+static double round_off(double time_s, double unit_s) {
+    return rint(time_s / unit_s) * unit_s;
+}
+
 /* Take the line of a group's plan.  is_alone: without the load of other groups on its links. The
  * plan's latency includes the ramp at the size c->bytes; the line keeps the ramp apart, as it
  * depends on the size. */
@@ -174,8 +180,10 @@ static ms_status line_of(const class_plans *layout, const ms_coll_plan *plan, bo
     ms_status status = is_alone ? ms_coll_plan_time_alone(platform, plan, &time_s)
                                 : ms_coll_plan_time(platform, plan, &time_s);
     ms_library_ramp ramp = ms_nccl_ramp(platform, plan->protocol);
-    *line_out = (ms_time_line){.latency_s = latency_s - ms_library_ramp_s(&ramp, layout->bytes),
-                               .per_B_s = fmax(0.0, time_s - latency_s) / MS_CLASS_REFERENCE_B,
+    double sent_s = fmax(0.0, time_s - latency_s);
+    latency_s -= ms_library_ramp_s(&ramp, layout->bytes);
+    *line_out = (ms_time_line){.latency_s = round_off(latency_s, 1e-15),
+                               .per_B_s = round_off(sent_s, 1e-14) / MS_CLASS_REFERENCE_B,
                                .ramp = ramp};
     return status;
 }

@@ -86,14 +86,16 @@ typedef struct ms_spec_estimate {
 } ms_spec_estimate;
 
 /** An estimator of many specs: results that several specs have in common, such as the order of
- * passes or the times of communication, are computed once and kept. Unlike ms_job_estimate it
+ * passes or the times of communication, are computed once and kept, up to 160 MiB of them.
+ * Several threads may work at once, each with an estimator of its own. Unlike ms_job_estimate it
  * neglects all contention between classes of collectives on shared links. */
 typedef struct ms_estimator ms_estimator;
 
-/** Make an estimator.  arena: holds all that the estimator keeps. Specs that it gets may share
- * lists and texts with their owner (ms_job_spec); these have to stay as long as the estimator is
- * used.  Returns NULL when memory runs out; the caller frees the estimator with ms_estimator_free,
- * before `arena`. */
+/** Make an estimator.  arena: holds the estimator, which has an arena of its own for the rest.
+ * estimators: that the caller uses at once, >= 1, which share the maximum of memory. Specs that it
+ * gets may share lists and texts with their owner (ms_job_spec); these have to stay as long as the
+ * estimator is used.  Returns NULL when memory runs out; the caller frees the estimator with
+ * ms_estimator_free, before `arena`. */
 ms_estimator *ms_estimator_new(ms_arena *arena);
 /** Free an estimator; NULL: nothing happens. */
 void ms_estimator_free(ms_estimator *estimator);

@@ -32,10 +32,17 @@ typedef struct known_placement {
     ms_mesh mesh, expert_mesh;
 } known_placement;
 
+/* A program of passes with their order, some 100 KB to 1 MB. */
+typedef struct made_order {
+    ms_program program;
+    ms_order in_order; /* of `program` */
+} made_order;
+
 /* An order of passes, and all that follows from it alone. */
 typedef struct known_order {
-    ms_job job; /* the first job with this order, without costs */
-    ms_order in_order;
+    ms_job job; /* the first job with this order, without costs; its program has no actions */
+    const made_order *made; /* valid while `generation` is that of the estimator */
+    int generation;
     ms_memory_moments moments;
     ms_pass_counts counts;
     unsigned passes; /* 1 << ms_pass of all passes in it */
@@ -74,11 +81,12 @@ typedef struct layer_key {
     int placement; /* number in ms_estimator.placements */
 } layer_key;
 
-/* Costs of all stages, and their memory. */
+/* What follows from the costs of all stages. The costs themselves, some 30 KB, are not kept: a spec
+ * that needs its step and finds its key here computes them once more. */
 typedef struct known_costs {
-    ms_stage_costs costs;
-    double peak_B; /* highest peak of any pipeline rank */
-    double busy_s; /* as in ms_estimate */
+    const int *stage_layers; /* layers of each virtual stage; NULL: there is no model */
+    double peak_B;           /* highest peak of any pipeline rank */
+    double busy_s;           /* as in ms_estimate */
 } known_costs;
 
 /* Share of a step by which its bound may be too low. With it the bound of most specs follows from
@@ -92,8 +100,15 @@ typedef struct known_item {
     const char *reason; /* text of the refusal; NULL: the diagnostics at that time kept no text */
 } known_item;
 
+/* Maximum size of the made_orders, and of all other parts, that an estimator keeps [B]. Beyond it
+ * they are dropped, and made again where they are needed, so that the memory of a search does not
+ * grow with its space. */
+enum { MADE_MAX_B = 96 << 20, KEPT_MAX_B = 64 << 20 };
+
 struct ms_estimator {
-    ms_arena *arena;  /* all parts that are kept */
+    ms_arena kept;    /* all parts that are kept, except each made_order */
+    ms_arena made;    /* each made_order */
+    int generation;   /* how often `made` was cleared, + 1 */
     ms_arena scratch; /* storage for one spec */
     ms_layout_storage space;
     ms_memo placements, orders, costs,
@@ -112,29 +127,24 @@ typedef struct estimating {
     known_order *order;
     known_costs *costs;
     int placement_number, order_number; /* numbers of placement and order in their tables */
+    bool has_costs;                     /* job.costs are set */
     ms_partition_use use;               /* purpose of a balanced partition */
 } estimating;
 
-ms_estimator *ms_estimator_new(ms_arena *arena) {
-    ms_estimator *e = MS_NEW(arena, ms_estimator, 1);
-    if (e == NULL) {
-        return NULL;
-    }
-    e->arena = arena;
-    ms_arena_init(&e->scratch);
-    ms_layout_storage_init(&e->space, NULL);
+/* Make the tables of an estimator that keeps nothing yet. */
+static void init_kept(ms_estimator *e) {
+    ms_arena_init(&e->kept);
+    ms_arena_init(&e->made);
+    e->generation = 1;
     ms_memo_init(&e->placements, sizeof(placement_key), sizeof(known_item));
     ms_memo_init(&e->orders, sizeof(ms_job_order_key), sizeof(known_item));
     ms_memo_init(&e->costs, sizeof(cost_key), sizeof(known_item));
     ms_memo_init(&e->layers, sizeof(layer_key), sizeof(known_item));
     ms_work_bounds_init(&e->works);
-    return e;
 }
 
-void ms_estimator_free(ms_estimator *e) {
-    if (e == NULL) {
-        return;
-    }
+/* Free all that an estimator keeps. */
+static void release_kept(ms_estimator *e) {
     for (size_t i = 0; i < e->placements.values.count; i++) {
         known_placement *placement = MS_MEMO_VALUE(&e->placements, known_item, i)->item;
         if (placement != NULL) {
@@ -146,15 +156,33 @@ void ms_estimator_free(ms_estimator *e) {
     ms_memo_release(&e->costs);
     ms_memo_release(&e->layers);
     ms_memo_release(&e->works);
-    ms_layout_storage_release(&e->space);
-    ms_arena_release(&e->scratch);
+    ms_arena_release(&e->kept);
+    ms_arena_release(&e->made);
+}
+
+ms_estimator *ms_estimator_new(ms_arena *arena) {
+    ms_estimator *e = MS_NEW(arena, ms_estimator, 1);
+    if (e != NULL) {
+        ms_arena_init(&e->scratch);
+        ms_layout_storage_init(&e->space, NULL);
+        init_kept(e);
+    }
+    return e;
+}
+
+void ms_estimator_free(ms_estimator *e) {
+    if (e != NULL) {
+        release_kept(e);
+        ms_layout_storage_release(&e->space);
+        ms_arena_release(&e->scratch);
+    }
 }
 
 /* A copy of the reason why a spec was just refused, for later specs with the same key; NULL: none,
  * or no memory. */
 static const char *keep_reason(const estimating *work) {
     const ms_buffer *reason = work->diag->reason;
-    return reason == NULL ? NULL : ms_arena_strdup(work->e->arena, ms_buffer_text(reason));
+    return reason == NULL ? NULL : ms_arena_strdup(&work->e->kept, ms_buffer_text(reason));
 }
 
 /* Find the item of a key in a table. The item of a new key is made by `make`, which reports a
@@ -202,7 +230,7 @@ static ms_status keep_mesh(ms_arena *arena, const ms_mesh *mesh, ms_mesh *copy) 
 /* Make the known_placement of the job: copies of its meshes, and comm classes that borrow the
  * copies. Passed to find_known. */
 static ms_status make_placement(estimating *work, void **placement_out) {
-    ms_arena *arena = work->e->arena;
+    ms_arena *arena = &work->e->kept;
     known_placement *placement = MS_NEW(arena, known_placement, 1);
     ms_status status =
         placement == NULL ? MS_E_NOMEM : keep_mesh(arena, &work->job.mesh, &placement->mesh);
@@ -242,33 +270,71 @@ static ms_status find_placement(estimating *work) {
     return status;
 }
 
-/* Make the known_order of the job: build its program, sort its passes (order.c), find the moments
- * at which memory may peak and count the passes of each kind. Passed to find_known. */
+/* Make the made_order of the job's order of passes, unless it is there: build the program, and sort
+ * its passes (order.c). The job gets the program. */
+static ms_status open_order(estimating *work, known_order *known) {
+    ms_estimator *e = work->e;
+    ms_status status = MS_OK;
+    if (known->generation != e->generation) {
+        made_order *made = MS_NEW(&e->made, made_order, 1);
+        bool has_order = work->job.program.actions != NULL;
+        status = made == NULL ? MS_E_NOMEM : MS_OK;
+        if (status == MS_OK && !has_order) {
+            status = ms_job_order(&work->job, &e->made, work->diag);
+        }
+        if (status == MS_OK) {
+            made->program = work->job.program;
+            status =
+                ms_order_make(&made->program, &e->made, &e->scratch, work->diag, &made->in_order);
+        }
+        known->made = made;
+        known->generation = status == MS_OK ? e->generation : 0;
+    }
+    if (status == MS_OK) {
+        work->job.program = known->made->program;
+    }
+    return status;
+}
+
+/* Keep a job's order without its actions, which belong to a made_order. */
+static ms_status keep_order(estimating *work, ms_job *kept) {
+    static ms_shard_move some_move; /* stands for all moves: the program has some */
+    const ms_program *program = &work->job.program;
+    int *stage_rank = MS_NEW(&work->e->kept, int, program->stages);
+    if (stage_rank == NULL) {
+        return MS_E_NOMEM;
+    }
+    memcpy(stage_rank, program->stage_rank, (size_t)program->stages * sizeof *stage_rank);
+    *kept = work->job;
+    kept->program.stage_rank = stage_rank;
+    kept->program.actions = NULL;
+    kept->program.shard_moves = program->shard_moves == NULL ? NULL : &some_move;
+    return MS_OK;
+}
+
+/* Make the known_order of the job and its made_order: find the moments at which memory may peak and
+ * count the passes of each kind. Passed to find_known. */
 static ms_status make_order(estimating *work, void **order_out) {
     ms_estimator *e = work->e;
-    known_order *known = MS_NEW(e->arena, known_order, 1);
+    known_order *known = MS_NEW(&e->kept, known_order, 1);
     ms_memory_model memory;
     if (known == NULL) {
         return MS_E_NOMEM;
     }
-    known->job = work->job;
-    const ms_program *program = &known->job.program;
-    bool has_order = program->actions != NULL;
-    ms_status status = has_order ? MS_OK : ms_job_order(&known->job, e->arena, work->diag);
-    if (status == MS_OK) {
-        status = ms_order_make(program, e->arena, &e->scratch, work->diag, &known->in_order);
-    }
+    const ms_program *program = &work->job.program;
+    ms_status status = open_order(work, known);
     /* of the costs, moments need the number of slices only */
     const ms_stage_costs slices = {.slices = program->spec.slices};
     if (status == MS_OK) {
         status = ms_memory_model_init(program, &slices, &e->scratch, &memory);
     }
     if (status == MS_OK) {
-        status = ms_memory_moments_find(&memory, e->arena, &known->moments);
+        status = ms_memory_moments_find(&memory, &e->kept, &known->moments);
     }
-    status = status == MS_OK ? ms_compute_count(program, e->arena, &known->counts) : status;
-    for (int i = 0; i < known->in_order.slot_count && status == MS_OK; i++) {
-        const ms_order_slot *slot = &known->in_order.slots[i];
+    status = status == MS_OK ? ms_compute_count(program, &e->kept, &known->counts) : status;
+    status = status == MS_OK ? keep_order(work, &known->job) : status;
+    for (int i = 0; status == MS_OK && i < known->made->in_order.slot_count; i++) {
+        const ms_order_slot *slot = &known->made->in_order.slots[i];
         known->passes |= 1U << slot->pass;
         known->passes |= slot->second_stage < 0 ? 0U : 1U << slot->second_pass;
     }
@@ -276,7 +342,8 @@ static ms_status make_order(estimating *work, void **order_out) {
     return status;
 }
 
-/* Find the job's order of passes in the table, or make it; the job gets the program. */
+/* Find the job's order of passes in the table, or make it; the job gets the program, without its
+ * actions (open_order). */
 static ms_status find_order(estimating *work) {
     ms_job_order_key key;
     void *order = NULL;
@@ -293,21 +360,29 @@ static ms_status find_order(estimating *work) {
 /* Make the ms_layer_times of the job, for find_known. Faults are reported for the key `model` of
  * the spec. */
 static ms_status make_layers(estimating *work, void **times_out) {
-    ms_layer_times *times = MS_NEW(work->e->arena, ms_layer_times, 1);
+    ms_layer_times *times = MS_NEW(&work->e->kept, ms_layer_times, 1);
     ms_key_diag placed;
     *times_out = times;
     ms_key_diag_init(&placed, &work->job.spec, "model", work->diag);
     return times == NULL ? MS_E_NOMEM
-                         : ms_layer_times_find(&work->job, work->e->arena, &placed.diag, times);
+                         : ms_layer_times_find(&work->job, &work->e->kept, &placed.diag, times);
 }
 
-/* The input of ms_step_estimate for the spec, with slack of the bound and without contention. */
+/* The input of ms_step_estimate for the spec, with slack of the bound, without contention and
+ * without the order. */
 static ms_step_context step_context_of(const estimating *work) {
-    return (ms_step_context){.order = &work->order->in_order,
-                             .comm = &work->placement->comm,
+    return (ms_step_context){.comm = &work->placement->comm,
                              .space = &work->e->space,
                              .scratch = &work->e->scratch,
                              .bound_slack = BOUND_SLACK};
+}
+
+/* `open` of ms_partition_input: open the order of a job.  opener: the estimating. */
+static ms_status open_for_partition(void *opener, const ms_order **order_out) {
+    estimating *work = opener;
+    ms_status status = open_order(work, work->order);
+    *order_out = &work->order->made->in_order;
+    return status;
 }
 
 /* Share the layers of a balanced partition among the stages; the spec has other partitions already.
@@ -336,49 +411,61 @@ static ms_status balance_layers(estimating *work) {
     }
     const ms_partition_input input = {.job = &work->job,
                                       .times = times,
+                                      .open = open_for_partition,
+                                      .opener = work,
                                       .context = step_context_of(work),
                                       .moments = &work->order->moments,
                                       .passes = work->order->passes,
                                       .use = work->use};
-    return ms_partition_find(&input, work->e->arena, &work->job.layout.stage_layers);
+    return ms_partition_find(&input, &work->e->kept, &work->job.layout.stage_layers);
 }
 
-/* Compute the costs of all stages: those that the spec gives, or those of the model, after its
- * layers are shared out. Of layers that are alike only a few are built (ms_model_outline). */
-static ms_status cost_stages(estimating *work, ms_stage_costs *costs) {
+/* Compute the costs of all stages, in the scratch storage: those that the spec gives, or those of
+ * the model, after its layers are shared out, unless they are already. Of layers that are alike
+ * only a few are built (ms_model_outline). */
+static ms_status cost_stages(estimating *work) {
     ms_job *job = &work->job;
+    ms_arena *scratch = &work->e->scratch;
+    ms_status status = MS_OK;
     if (!job->spec.has_model) {
         const ms_given_sizes sizes = {job->layout.pp, job->layout.chunks, job->layout.slices};
-        return ms_costs_build(&job->spec.costs, &sizes, work->e->arena, work->diag, costs);
+        status = ms_costs_build(&job->spec.costs, &sizes, scratch, work->diag, &job->costs);
+    } else {
+        if (job->layout.stage_layers == NULL) {
+            status = ms_job_partition(job, &work->e->kept, work->diag);
+            status = status == MS_OK ? balance_layers(work) : status;
+        }
+        status = status == MS_OK ? ms_model_outline(&job->spec.model, &job->layout, &job->precision,
+                                                    &job->platform->gpu, work->order->passes,
+                                                    scratch, work->diag, &job->costs)
+                                 : status;
     }
-    ms_status status = ms_job_partition(job, work->e->arena, work->diag);
-    status = status == MS_OK ? balance_layers(work) : status;
-    return status == MS_OK ? ms_model_outline(&job->spec.model, &job->layout, &job->precision,
-                                              &job->platform->gpu, work->order->passes,
-                                              work->e->arena, work->diag, costs)
-                           : status;
+    work->has_costs = status == MS_OK;
+    return status;
 }
 
 /* Make the known_costs of the job, which has its order and placement. Passed to find_known. */
 static ms_status make_costs(estimating *work, void **costs_out) {
     ms_estimator *e = work->e;
     ms_memory_model memory;
-    known_costs *known = MS_NEW(e->arena, known_costs, 1);
-    ms_status status = known == NULL ? MS_E_NOMEM : cost_stages(work, &known->costs);
+    known_costs *known = MS_NEW(&e->kept, known_costs, 1);
+    const ms_stage_costs *costs = &work->job.costs;
+    ms_status status = known == NULL ? MS_E_NOMEM : cost_stages(work);
     if (status == MS_OK) {
-        status =
-            ms_memory_model_init(&work->order->job.program, &known->costs, &e->scratch, &memory);
+        status = ms_memory_model_init(&work->order->job.program, costs, &e->scratch, &memory);
     }
     if (status == MS_OK) {
+        known->stage_layers = work->job.layout.stage_layers;
         known->peak_B = ms_memory_highest_B(&memory, &work->order->moments);
-        known->busy_s = ms_compute_bound_s(&work->job, &work->order->counts, &known->costs);
+        known->busy_s = ms_compute_bound_s(&work->job, &work->order->counts, costs);
     }
     *costs_out = known;
     return status;
 }
 
-/* Find the costs of all stages in the table, or make them; the job gets them. The key of a balanced
- * partition has more fields than that of others, which so share their costs among more specs. */
+/* Find what follows from the costs of all stages in the table, or make it; the job gets its layers
+ * of each stage. The key of a balanced partition has more fields than that of others, which so
+ * share their costs among more specs. */
 static ms_status find_costs(estimating *work) {
     const ms_job_spec *spec = &work->job.spec;
     cost_key key;
@@ -404,14 +491,15 @@ static ms_status find_costs(estimating *work) {
     ms_status status = find_known(work, &work->e->costs, &key, make_costs, &number, &costs);
     work->costs = costs;
     if (status == MS_OK) {
-        work->job.costs = work->costs->costs;
+        work->job.layout.stage_layers = work->costs->stage_layers;
     }
     return status;
 }
 
 /* Estimate the step of a spec that is laid out, and its bound. */
 static ms_status run_step(const estimating *work, ms_spec_estimate *estimate) {
-    const ms_step_context context = step_context_of(work);
+    ms_step_context context = step_context_of(work);
+    context.order = &work->order->made->in_order;
     return ms_step_estimate(&work->job, &context, &estimate->step_s, &estimate->lower_bound_s);
 }
 
@@ -447,6 +535,8 @@ static ms_status run(estimating *work, const ms_job_spec *spec, ms_spec_estimate
         status = ms_work_bound_find(&work->e->works, &work->job, &work->e->scratch, &early);
     }
     status = status == MS_OK ? lay_out(work) : status;
+    status = status == MS_OK && !work->has_costs ? cost_stages(work) : status;
+    status = status == MS_OK ? open_order(work, work->order) : status;
     status = status == MS_OK ? run_step(work, estimate) : status;
     if (status == MS_OK) {
         estimate->peak_B = work->costs->peak_B;
@@ -459,10 +549,19 @@ static ms_status run(estimating *work, const ms_job_spec *spec, ms_spec_estimate
     return status;
 }
 
-/* End the work on a spec: clear the scratch storage and report a lack of memory.  doing: the work,
- * for the report.  Returns `status`. */
+/* End the work on a spec: clear the scratch storage, drop what is kept if it is too much, and
+ * report a lack of memory.  doing: the work, for the report.  Returns `status`. */
 static ms_status end_spec(estimating *work, ms_status status, const char *doing) {
-    ms_arena_clear(&work->e->scratch);
+    ms_estimator *e = work->e;
+    ms_arena_clear(&e->scratch);
+    if (e->made.used_B > MADE_MAX_B) {
+        ms_arena_release(&e->made);
+        e->generation++;
+    }
+    if (e->kept.used_B + e->costs.keys.count * sizeof(cost_key) > KEPT_MAX_B) {
+        release_kept(e);
+        init_kept(e);
+    }
     if (status == MS_E_NOMEM) {
         ms_diag_error(work->diag, "out of memory while %s", doing);
     }

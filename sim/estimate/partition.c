@@ -43,6 +43,7 @@ typedef struct outcome {
 typedef struct sharing {
     const ms_partition_input *in;
     const ms_program *program;
+    const ms_order *order;       /* of the program; NULL: no step was estimated yet */
     ms_open_stages open;         /* stages whose layers the spec does not give */
     int *shares;                 /* [S] layers of each stage, now */
     double *load_s;              /* [P] scratch: load of each pipeline rank */
@@ -207,6 +208,7 @@ static ms_status estimate(sharing *state, bool has_step, outcome *out) {
     ms_diag_init_mute(&mute);
     job.layout.stage_layers = state->shares;
     context.scratch = &state->room;
+    context.order = state->order;
     *out = (outcome){.step_s = INFINITY, .peak_B = INFINITY, .least_peak_B = INFINITY};
     ms_status status =
         ms_model_outline(&job.spec.model, &job.layout, &job.precision, &job.platform->gpu,
@@ -296,9 +298,10 @@ static ms_status find_fitting(sharing *state, outcome *now) {
 static ms_status find_short(sharing *state, int *result) {
     outcome equal, now;
     size_t size = (size_t)state->program->model_stages * sizeof *result;
+    ms_status status = state->in->open(state->in->opener, &state->order);
     share_evenly(state);
     memcpy(result, state->shares, size);
-    ms_status status = estimate(state, true, &equal);
+    status = status == MS_OK ? estimate(state, true, &equal) : status;
     even_loads(state);
     status = status == MS_OK ? estimate(state, true, &now) : status;
     if (status != MS_OK) {

@@ -19,9 +19,15 @@ typedef enum ms_partition_use {
 
 /* A job whose layers are to be shared out to its stages. All borrowed. */
 typedef struct ms_partition_input {
-    const ms_job *job; /* its costs and its stage_layers are not used */
+    const ms_job *job; /* its costs and its stage_layers are not used; its program has no actions
+                          until `open` was called */
     const ms_layer_times *times;
-    ms_step_context context;          /* its scratch and its bound are not used */
+    ms_step_context context; /* its order, scratch and bound are not used */
+    /* Called before the first step is estimated, as many partitions need none: finds the order of
+     * the passes, and gives `job` the program.  Returns MS_OK; MS_E_NOMEM and others, which
+     * ms_partition_find returns. */
+    ms_status (*open)(void *opener, const ms_order **order_out);
+    void *opener;                     /* its first argument */
     const ms_memory_moments *moments; /* of the job's program */
     unsigned passes;                  /* 1 << ms_pass of all passes in the program */
     ms_partition_use use;
@@ -30,7 +36,8 @@ typedef struct ms_partition_input {
 /* Share out the layers of a job: see estimate.md.
  *  *stage_layers_out: [model stages] number of layers of each virtual stage, in `arena`; if the
  * model refuses all partitions that were tried, one of these.  Returns MS_OK; MS_E_NOMEM (not
- * reported). A few estimates for each move that shortens the step, and O(stages^3) sums. */
+ * reported); as `open`. A few estimates for each move that shortens the step, and O(stages^3) sums.
+ */
 ms_status ms_partition_find(const ms_partition_input *in, ms_arena *arena,
                             const int **stage_layers_out);
 

@@ -34,6 +34,8 @@ typedef struct ms_space_request {
     ms_ints gpus;       /**< numbers of GPUs; count 0: those of the workload's platform */
     const int *limits;  /**< [platforms.count, or 1] maximum number of GPUs of each platform, which
                              has the most whole nodes below it; NULL: `gpus` are exact */
+    ms_words own_sets;  /**< overrides of one of the platforms each, "NAME:key.path=value" with a
+                             word of `platforms` as NAME */
     ms_words platforms; /**< names or paths of platform files; count 0: the workload's */
     bool has_defaults;  /**< vary the keys of the default space, too, unless `varied` has them */
 } ms_space_request;

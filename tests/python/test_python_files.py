@@ -39,6 +39,16 @@ class Files(programs.ProgramTest):
     def tearDownClass(cls):
         meshsim.shut_down()
 
+    def test_python_has_tokens(self):
+        tiny = str(programs.ROOT / "workloads/tiny.yaml")
+        run = meshsim.run(tiny, tokens="1T", settings={"platform.price": "2 USD/h"})
+        self.assertTrue(abs(run.training_cost / (2 * run.training_gpu_hours) - 1) < 1e-9)
+        self.assertTrue(abs(run.training_days / (1e12 / run.tokens_per_s / 86400) - 1) < 1e-9)
+        self.assertGreater(run.training_energy_MWh, 0)
+        self.assertIn("training_days", meshsim.check(tiny, tokens=1e12)["estimate"])
+        found = meshsim.search(tiny, {"mesh.tp": [1, 2]}, {"platform.price": "2 USD/h"}, tokens="1T", objective="training_cost", top=1)
+        self.assertGreater(found.results[0]["training_cost"], 0)
+
     def test_a_workload_is_what_the_command_prints_and_can_be_run(self):
         self.write(ARGUMENTS, "a.txt")
         words = ("--platform", "dgx-h100", "--gpus", "16", "--set", "mesh.dp=8")

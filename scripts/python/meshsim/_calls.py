@@ -58,18 +58,19 @@ def command(name: str, *arguments: Any, **options: Any) -> Result:
 
 
 def run(spec: Spec, settings: Settings = None, *, trace: Union[str, bool, None] = None, trace_file: Optional["os.PathLike[str]"] = None,
-        platform: Optional[str] = None, **overrides: Any) -> Result:
+        platform: Optional[str] = None, tokens: Union[str, float, None] = None, **overrides: Any) -> Result:
     """Simulate one step of a workload.
 
     spec: path of a workload file, or the workload itself as a mapping or a text of YAML (in which relative paths are of no use, names are).
     settings: values of keys by their dotted paths, {"mesh.tp": 4}; overrides: the same as keywords, mesh__tp=4.
     trace: "passes", "full" (True), "summary" or "ranks=0,8-15": what to keep for `.trace`; trace_file: where, else it goes with the result.
     platform: a platform file or name in the place of the workload's.
+    tokens: of a whole training, 15e12 or "15T": adds training_days, training_gpu_hours, training_cost [USD] and training_energy_MWh.
     Returns a Result with the keys of `meshsim run --json`; status 1: it does not fit in memory. Raises InputError and so on."""
     kept = TraceFile(None if trace_file is None else os.fspath(trace_file)) if trace or trace_file else None
     words = [] if kept is None else ["-o", os.path.abspath(kept.path)] + (["--trace", trace] if isinstance(trace, str) else [])
     with file_of(spec) as path:
-        return _perform(["run", path, *options_of({"platform": platform}), *settings_of(settings, overrides), *words], kept)
+        return _perform(["run", path, *options_of({"platform": platform, "tokens": tokens}), *settings_of(settings, overrides), *words], kept)
 
 
 def run_many(jobs_to_run: Iterable[Job], settings: Settings = None, *, jobs: Optional[int] = None, trace: Union[str, bool, None] = None,
@@ -85,11 +86,11 @@ def run_many(jobs_to_run: Iterable[Job], settings: Settings = None, *, jobs: Opt
     return _workers.map_over(one, jobs_to_run, jobs or len(os.sched_getaffinity(0)))
 
 
-def check(spec: Spec, settings: Settings = None, *, platform: Optional[str] = None, **overrides: Any) -> Result:
+def check(spec: Spec, settings: Settings = None, *, platform: Optional[str] = None, tokens: Union[str, float, None] = None, **overrides: Any) -> Result:
     """Validate a workload without simulating it: mesh, memory by stage, parameters, and the estimate of a step. Arguments as of `run`; keys as
-    `meshsim check --json` has them."""
+    `meshsim check --json` has them, what `tokens` adds under `estimate`."""
     with file_of(spec) as path:
-        return _perform(["check", path, *options_of({"platform": platform}), *settings_of(settings, overrides)])
+        return _perform(["check", path, *options_of({"platform": platform, "tokens": tokens}), *settings_of(settings, overrides)])
 
 
 def estimate(spec: Spec, settings: Settings = None, *, platform: Optional[str] = None, **overrides: Any) -> Mapping[str, float]:
@@ -106,7 +107,8 @@ def schedule(kind: str, **options: Any) -> Result:
 
 def search(spec: Spec, vary: Optional[Mapping[str, Sequence[Any]]] = None, settings: Settings = None, **options: Any) -> Result:
     """The fastest meshes and settings of a workload: `results`, best first. vary: values by key, {"mesh.tp": [1, 2, 4]}, or "all" of an axis; further
-    options as of `meshsim search` (top=5, gpus=[64, 128], jobs=2, store="results.db")."""
+    options as of `meshsim search` (top=5, gpus=[64, 128], jobs=2, store="results.db"; tokens="15T", objective="training_cost"). settings: a key of one
+    of several platforms as {"h800:platform.price": "2 USD/h"}."""
     from ._arguments import yaml_of
     words = [word for key, values in (vary or {}).items() for word in
              ("--vary", f"{key}={values if isinstance(values, str) else ','.join(map(yaml_of, values))}")]

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/failure.h"
 #include "base/interrupt.h"
 
 /* Number of candidates between two calls of the study's `progress`. */
@@ -36,9 +35,14 @@ void ms_search_record_miss(ms_search_state *r, const double *values) {
 /* Add an estimated candidate that fits in memory to r->feasible, unless bounds of its quantities
  * are beyond the goal's limits. Its bound is the goal's score with the bound of its step, its
  * estimate the score with the estimated step. */
-static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
-                               const ms_spec_estimate *estimate, int64_t index) {
+static ms_status keep_feasible(ms_search_state *r, const ms_spec_estimate *estimate,
+                               int64_t index) {
     const ms_search_goal *goal = r->study->goal;
+    ms_job_spec spec;
+    ms_status status = ms_space_spec(r->study->space, index, r->diag, &spec);
+    if (status != MS_OK) {
+        return status;
+    }
     double bounds[MS_SEEK_COUNT], expected[MS_SEEK_COUNT];
     ms_price_use least = estimate->least, probable = estimate->least;
     least.step_s *= 1 - ROUNDING;
@@ -47,8 +51,8 @@ static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
                         .estimate_s = estimate->step_s,
                         .bound_s = least.step_s,
                         .peak_B = estimate->peak_B};
-    ms_search_bounds(goal, spec, &least, estimate->peak_B, bounds);
-    ms_search_bounds(goal, spec, &probable, estimate->peak_B, expected);
+    ms_search_bounds(goal, &spec, &least, estimate->peak_B, bounds);
+    ms_search_bounds(goal, &spec, &probable, estimate->peak_B, expected);
     kept.bound = ms_search_score_of(goal, bounds);
     kept.estimate = ms_search_score_of(goal, expected);
     if (!ms_search_is_within(goal, bounds)) {
@@ -62,47 +66,42 @@ static ms_status keep_feasible(ms_search_state *r, const ms_job_spec *spec,
 }
 
 /* Handle a candidate that could not be bounded or estimated. MS_E_INPUT means that there is no such
- * job: it is counted as illegal. Any other status ends the search and is reported. mute: has the
- * reason, as apply_muted prepares it. */
-static ms_status count_fault(ms_search_state *r, ms_status status, int64_t index,
-                             const ms_diag *mute) {
-    if (status == MS_E_INPUT) {
+ * job: it is counted as illegal. Any other status ends the search and is reported. */
+static ms_status count_fault(ms_search_state *r, const ms_visit *visit) {
+    if (visit->status == MS_E_INPUT) {
         r->out->counts.illegal++;
-        return ms_reasons_add(&r->illegal, ms_buffer_text(mute->reason), index);
+        return ms_reasons_add(&r->illegal, ms_buffer_text(&visit->reason), visit->index);
     }
-    if (status != MS_OK) {
-        ms_diag_error(r->diag, "%s",
-                      mute->reason->length > 0 ? ms_buffer_text(mute->reason)
-                                               : ms_status_name(status));
-    }
-    return status;
+    ms_diag_error(r->diag, "%s",
+                  visit->reason.length > 0 ? ms_buffer_text(&visit->reason)
+                                           : ms_status_name(visit->status));
+    return visit->status;
 }
 
-/* Bound a candidate and add it to r->open. A number that stands for the same job as a lower number
- * (MS_E_NO) is not counted. mute: collects the reason why there is no such job (apply_muted).
- * Returns MS_OK, also for an illegal candidate; MS_E_INPUT (reported) if the job lacks something
- * that the goal asks for, such as a price; MS_E_NOMEM. */
-static ms_status bound_one(ms_search_state *r, int64_t index, ms_diag *mute) {
+/* Add a bounded candidate to r->open. A number that stands for the same job as a lower number
+ * (MS_E_NO) is not counted. Returns MS_OK, also for an illegal candidate; MS_E_INPUT (reported) if
+ * the job lacks something that the goal asks for, such as a price; MS_E_NOMEM. */
+static ms_status add_open(ms_search_state *r, const ms_visit *visit) {
     const ms_search_goal *goal = r->study->goal;
-    ms_price_use least;
+    ms_price_use least = visit->found.least;
     ms_job_spec spec;
-    ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
-    if (status == MS_E_NO) {
+    if (visit->status == MS_E_NO) {
         return MS_OK;
     }
     r->out->counts.enumerated++;
-    status = status == MS_OK ? ms_estimator_bound(r->estimator, &spec, mute, &least) : status;
-    if (status != MS_OK) {
-        return count_fault(r, status, index, mute);
+    if (visit->status != MS_OK) {
+        return count_fault(r, visit);
     }
-    status = ms_search_goal_check(goal, &spec, r->diag);
+    ms_status status = ms_space_spec(r->study->space, visit->index, r->diag, &spec);
+    status = status == MS_OK ? ms_search_goal_check(goal, &spec, r->diag) : status;
     if (status != MS_OK) {
         return status;
     }
     double values[MS_SEEK_COUNT];
     least.step_s *= 1 - ROUNDING;
     ms_search_bounds(goal, &spec, &least, 0.0, values);
-    const ms_open_candidate one = {.index = index, .bound = ms_search_score_of(goal, values)};
+    const ms_open_candidate one = {.index = visit->index,
+                                   .bound = ms_search_score_of(goal, values)};
     return ms_vector_add(&r->open, &one, 1) == NULL ? ms_diag_no_memory(r->diag) : MS_OK;
 }
 
@@ -114,52 +113,20 @@ static void count_too_large(ms_search_state *r, double peak_B) {
     r->out->counts.does_not_fit++;
 }
 
-/* Count a candidate whose bound is beyond the results so far. It is counted as pruned only if it is
- * legal and fits in memory, which is checked without its estimate. So an exhaustive search counts
- * the same illegal and too large candidates. mute: as for bound_one. */
-static ms_status prune_one(ms_search_state *r, int64_t index, ms_diag *mute) {
-    ms_job_spec spec;
-    double peak_B = 0;
-    bool fits = false;
-    ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
-    status = status == MS_OK ? ms_estimator_fit(r->estimator, &spec, mute, &peak_B, &fits) : status;
-    if (status != MS_OK) {
-        return count_fault(r, status, index, mute);
+/* Record a candidate that was estimated, or only fitted because its bound is beyond the results so
+ * far: add it to r->feasible if it was estimated and fits in memory, and count it otherwise. It is
+ * counted as pruned only if it is legal and fits, which is found without its estimate. So an
+ * exhaustive search counts the same illegal and too large candidates. */
+static ms_status record_visit(ms_search_state *r, const ms_visit *visit) {
+    if (visit->status != MS_OK) {
+        return count_fault(r, visit);
     }
-    r->out->counts.pruned += fits;
-    if (!fits) {
-        count_too_large(r, peak_B);
-    }
-    return MS_OK;
-}
-
-/* Estimate a candidate, and add it to r->feasible if it fits in memory. mute: as for bound_one. */
-static ms_status estimate_one(ms_search_state *r, int64_t index, ms_diag *mute) {
-    ms_spec_estimate estimate;
-    ms_job_spec spec;
-    ms_status status = ms_space_spec(r->study->space, index, mute, &spec);
-    status = status == MS_OK ? ms_estimator_run(r->estimator, &spec, mute, &estimate) : status;
-    if (status != MS_OK) {
-        return count_fault(r, status, index, mute);
-    }
-    if (!estimate.fits) {
-        count_too_large(r, estimate.peak_B);
+    if (!visit->found.fits) {
+        count_too_large(r, visit->found.peak_B);
         return MS_OK;
     }
-    return keep_feasible(r, &spec, &estimate, index);
-}
-
-/* Call `visit` for a candidate with diagnostics that print nothing and collect the first fault in
- * r->reason. A failure of the system during the call, such as a lack of memory, replaces the
- * status: it must not pass for an illegal candidate. */
-static ms_status apply_muted(ms_search_state *r, int64_t index,
-                             ms_status (*visit)(ms_search_state *, int64_t, ms_diag *)) {
-    size_t failures = ms_failure_count();
-    ms_diag mute;
-    ms_diag_init_mute(&mute);
-    r->reason.length = 0;
-    mute.reason = &r->reason;
-    return ms_failure_since(failures, visit(r, index, &mute));
+    r->out->counts.pruned += visit->kind == MS_VISIT_FIT;
+    return visit->kind == MS_VISIT_FIT ? MS_OK : keep_feasible(r, &visit->found, visit->index);
 }
 
 /* Order of two entries of r->open for qsort: the lower bound first, then the lower candidate
@@ -173,14 +140,24 @@ static int compare_bounds(const void *a, const void *b) {
 /* Interrupts are held back and looked for between two candidates. */
 ms_status ms_search_bound_all(ms_search_state *r) {
     int64_t count = ms_space_count(r->study->space);
+    ms_visit *window = r->visitors.window;
     ms_status status = MS_OK;
     ms_interrupt_hold();
-    for (int64_t index = 0; index < count && status == MS_OK; index++) {
-        if (index % PROGRESS_EVERY == 0) {
-            ms_search_report_progress(r, MS_SEARCH_BOUNDING, index, count);
+    for (int64_t first = 0; first < count && status == MS_OK;) {
+        size_t size = 0;
+        for (; size < r->visitors.size && first + (int64_t)size < count; size++) {
+            window[size].index = first + (int64_t)size;
+            window[size].kind = MS_VISIT_BOUND;
         }
-        status = ms_interrupt_pending_signal() != 0 ? MS_E_INTERRUPTED
-                                                    : apply_muted(r, index, bound_one);
+        ms_visitors_run(&r->visitors, size);
+        for (size_t i = 0; i < size && status == MS_OK; i++) {
+            if (window[i].index % PROGRESS_EVERY == 0) {
+                ms_search_report_progress(r, MS_SEARCH_BOUNDING, window[i].index, count);
+            }
+            status =
+                ms_interrupt_pending_signal() != 0 ? MS_E_INTERRUPTED : add_open(r, &window[i]);
+        }
+        first += (int64_t)size;
     }
     ms_interrupt_obey();
     if (r->open.count > 0) {
@@ -198,28 +175,58 @@ bool ms_search_is_hopeless(ms_search_state *r, int64_t index, const ms_search_sc
            ms_search_is_beaten(&r->best[ms_search_group(r, index)], bound);
 }
 
-/* Each candidate is pruned, left in r->open for the second round, or estimated. Interrupts are held
- * back and looked for between two candidates. */
+/* Whether a candidate is left for the second round: its bound is beyond the best estimates so
+ * far. */
+static bool is_unlikely(ms_search_state *r, const ms_open_candidate *candidate) {
+    return ms_search_is_beaten(&r->expected[ms_search_group(r, candidate->index)],
+                               &candidate->bound);
+}
+
+/* Set the visits of a window: each candidate is pruned, left, or estimated. first: index into
+ * r->open of the first of them. Returns their number. */
+static size_t choose_visits(ms_search_state *r, size_t first, bool leaves_unlikely) {
+    size_t size = 0, estimates = 0;
+    for (; size < r->visitors.size && first + size < r->open.count &&
+           estimates < r->visitors.estimates_max;
+         size++) {
+        const ms_open_candidate *candidate = &MS_AT(&r->open, ms_open_candidate, first + size);
+        ms_visit *visit = &r->visitors.window[size];
+        visit->index = candidate->index;
+        visit->kind = ms_search_is_hopeless(r, candidate->index, &candidate->bound) ? MS_VISIT_FIT
+                      : leaves_unlikely && is_unlikely(r, candidate)                ? MS_VISIT_NONE
+                                                                     : MS_VISIT_ESTIMATE;
+        estimates += visit->kind == MS_VISIT_ESTIMATE;
+    }
+    return size;
+}
+
+/* Each candidate is pruned, left in r->open for the second round, or estimated. An estimate of the
+ * window shows that a later candidate is unlikely: the visit of that one is then dropped, so that
+ * the result does not depend on the size of the window. Interrupts are held back and looked for
+ * between two candidates. */
 ms_status ms_search_estimate_open(ms_search_state *r, bool until_expected) {
     bool leaves_unlikely = until_expected && !r->study->is_exhaustive;
-    size_t count = r->open.count, kept = 0;
+    size_t count = r->open.count, kept = 0, size = 0;
     ms_status status = MS_OK;
     ms_interrupt_hold();
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0, first = 0; i < count; i++) {
+        if (i == first + size && status == MS_OK) {
+            first = i;
+            size = choose_visits(r, first, leaves_unlikely);
+            ms_visitors_run(&r->visitors, size);
+        }
         const ms_open_candidate candidate = MS_AT(&r->open, ms_open_candidate, i);
-        ms_search_best *expected = &r->expected[ms_search_group(r, candidate.index)];
         if (i % PROGRESS_EVERY == 0) {
             ms_search_report_progress(r, MS_SEARCH_ESTIMATING, (int64_t)i, (int64_t)count);
         }
         /* after an interrupt or a failure the rest stays in r->open, unchanged */
         status = status == MS_OK && ms_interrupt_pending_signal() != 0 ? MS_E_INTERRUPTED : status;
-        if (status == MS_OK && ms_search_is_hopeless(r, candidate.index, &candidate.bound)) {
-            status = apply_muted(r, candidate.index, prune_one);
-        } else if (status != MS_OK ||
-                   (leaves_unlikely && ms_search_is_beaten(expected, &candidate.bound))) {
+        const ms_visit *visit = status == MS_OK ? &r->visitors.window[i - first] : NULL;
+        if (visit == NULL || visit->kind == MS_VISIT_NONE ||
+            (visit->kind == MS_VISIT_ESTIMATE && leaves_unlikely && is_unlikely(r, &candidate))) {
             MS_AT(&r->open, ms_open_candidate, kept++) = candidate;
         } else {
-            status = apply_muted(r, candidate.index, estimate_one);
+            status = record_visit(r, visit);
         }
     }
     ms_interrupt_obey();

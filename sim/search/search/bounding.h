@@ -3,10 +3,10 @@
 #ifndef MS_STUDY_SEARCH_BOUNDING_H
 #define MS_STUDY_SEARCH_BOUNDING_H
 
-#include "estimate/estimate.h"
 #include "search/search.h"
 #include "search/search/best.h"
 #include "search/search/reasons.h"
+#include "search/search/visits.h"
 
 /* A candidate that is not estimated yet. */
 typedef struct ms_open_candidate {
@@ -31,12 +31,11 @@ typedef struct ms_search_state {
     ms_arena *arena;
     ms_diag *diag;
     ms_search_findings *out;
-    ms_estimator *estimator;
-    ms_buffer reason;    /* why the candidate that is bounded or estimated now is illegal */
-    ms_vector open;      /* of ms_open_candidate, lowest bounds first */
-    ms_vector feasible;  /* of ms_feasible; those from `next` on are sorted by their estimates */
-    ms_vector simulated; /* of ms_search_row: candidates that were simulated and fit */
-    size_t settled;      /* number of `simulated` that are on the disk, where there is a store */
+    ms_visitors visitors; /* threads that bound and estimate candidates */
+    ms_vector open;       /* of ms_open_candidate, lowest bounds first */
+    ms_vector feasible;   /* of ms_feasible; those from `next` on are sorted by their estimates */
+    ms_vector simulated;  /* of ms_search_row: candidates that were simulated and fit */
+    size_t settled;       /* number of `simulated` that are on the disk, where there is a store */
     ms_reasons illegal, failed; /* why candidates are illegal, why simulations failed */
     ms_search_best *best;       /* [groups] the best results of simulations of each group */
     ms_search_best *expected;   /* [groups] the best estimates of each group */

@@ -194,13 +194,19 @@ static void add_number(setting_list *list, const char *key, int number) {
 }
 
 /* Append the settings that choose a cluster: its platform file and its number of nodes, if they are
- * not the workload's. */
-static void add_cluster(const space_cluster *cluster, setting_list *list) {
+ * not the workload's, and the overrides of its platform alone. */
+static void add_cluster(const ms_space *space, const space_cluster *cluster, setting_list *list) {
     if (cluster->file != NULL) {
         add_setting(list, "platform.file", cluster->file);
     }
     if (cluster->nodes > 0) {
         add_number(list, "platform.nodes", cluster->nodes);
+    }
+    for (size_t i = 0; i < space->request->own_sets.count; i++) {
+        const char *own = ms_space_own_setting(space, i, cluster->platform);
+        if (own != NULL) {
+            ms_vector_add(&list->items, &own, 1);
+        }
     }
 }
 
@@ -260,7 +266,7 @@ ms_status ms_space_settings(const ms_space *space, int64_t index, ms_arena *aren
     setting_list list = {.arena = arena};
     ms_vector_init(&list.items, sizeof(const char *));
     split_number(space, index, &digits);
-    add_cluster(&space->clusters[digits.shape->cluster], &list);
+    add_cluster(space, &space->clusters[digits.shape->cluster], &list);
     add_mesh(space, digits.shape, &list);
     for (size_t i = 0; i < space->axis_count; i++) {
         for (size_t s = 0; s < digits.values[i]->count; s++) {

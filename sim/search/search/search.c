@@ -392,21 +392,19 @@ ms_status ms_search_run(const ms_search_study *study, ms_arena *arena, ms_diag *
             return ms_diag_no_memory(diag);
         }
     }
-    r.estimator = ms_estimator_new(arena);
-    ms_buffer_init(&r.reason);
+    ms_status status = ms_visitors_init(&r.visitors, study->space, study->jobs, arena);
     ms_vector_init(&r.open, sizeof(ms_open_candidate));
     ms_vector_init(&r.feasible, sizeof(ms_feasible));
     ms_vector_init(&r.simulated, sizeof(ms_search_row));
     ms_reasons_init(&r.illegal, arena);
     ms_reasons_init(&r.failed, arena);
-    ms_status status = r.estimator == NULL ? ms_diag_no_memory(diag) : find_best(&r);
+    status = status != MS_OK ? ms_diag_no_memory(diag) : find_best(&r);
     if (status == MS_OK || status == MS_E_INTERRUPTED) {
         result_out->is_partial = status != MS_OK;
         ms_status end = make_findings(&r);
         status = end == MS_OK ? status : end;
     }
-    ms_estimator_free(r.estimator);
-    ms_buffer_release(&r.reason);
+    ms_visitors_release(&r.visitors);
     for (size_t i = 0; i < r.groups; i++) {
         ms_search_best_release(&r.best[i]);
         ms_search_best_release(&r.expected[i]);

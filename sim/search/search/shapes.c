@@ -36,10 +36,16 @@ static ms_status load_platform(const ms_space *space, size_t index, const char *
                                const ms_platform **cluster_out) {
     ms_job_spec spec;
     ms_point_refusal refusal;
-    const char *setting = ms_point_setting("platform.file", file, space->arena);
-    const ms_words settings = {&setting, 1};
-    if (setting == NULL) {
+    size_t own = space->request->own_sets.count;
+    const char **items = MS_NEW(space->arena, const char *, own + 1);
+    ms_words settings = {items, 1};
+    if (items == NULL ||
+        (items[0] = ms_point_setting("platform.file", file, space->arena)) == NULL) {
         return ms_diag_no_memory(diag);
+    }
+    for (size_t i = 0; i < own; i++) {
+        items[settings.count] = ms_space_own_setting(space, i, index);
+        settings.count += items[settings.count] != NULL;
     }
     ms_status status = ms_point_try(space->request->job, &settings, space->arena, &spec, &refusal);
     if (status != MS_OK) {

@@ -158,6 +158,10 @@ ms_status ms_space_make_clusters(ms_space *space, ms_diag *diag);
  * (reported) if there are too many; MS_E_NOMEM (reported). */
 ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag);
 
+/* The i-th of the request's own_sets as a setting, "key.path=value"; NULL: it is of another
+ * platform than the one with this index. */
+const char *ms_space_own_setting(const ms_space *space, size_t i, size_t platform);
+
 /* Whether a list has a number. list: [count]. */
 bool ms_space_has_number(const int *list, int count, int number);
 /* Whether a word is among others. */

@@ -52,6 +52,13 @@ bool ms_space_is_varied(const ms_vector *axes, const char *key) {
     return false;
 }
 
+const char *ms_space_own_setting(const ms_space *space, size_t i, size_t platform) {
+    const char *text = space->request->own_sets.items[i];
+    const char *name = space->request->platforms.items[platform];
+    size_t length = strlen(name);
+    return strncmp(text, name, length) == 0 && text[length] == ':' ? text + length + 1 : NULL;
+}
+
 bool ms_space_has_number(const int *list, int count, int number) {
     bool is_there = false;
     for (int i = 0; i < count; i++) {
