@@ -481,7 +481,8 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
                      .sink = sink,
                      .context = context,
                      .has_passes = trace->level == MS_TRACE_PASSES ||
-                                   trace->event_count > MS_CHROME_EVENTS_MAX};
+                                   trace->event_count > MS_TRACE_OPERATIONS_MAX ||
+                                   trace->merged_count > 0};
     ms_arena_init(&arena);
     ms_vector_init(&writer.boxes, sizeof(ms_gantt_box));
     ms_vector_init(&writer.pairs, sizeof(ms_pass_pair));

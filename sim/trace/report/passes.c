@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "trace/repeat.h"
+
 /* ---- when each rank communicates ---- */
 
 /* A span of time in which a rank communicates [ps]. */
@@ -314,7 +316,7 @@ static void add_waiting(collecting *picture, const gap *idle_gap) {
 }
 
 /* Whether computation `event` belongs to an open pass: the same stage, microbatch, step and kind.
- * Recomputation belongs to the backward pass that follows it. */
+ */
 static bool belongs(const collecting *picture, const open_pass *pass, int32_t event) {
     const ms_trace *trace = picture->trace;
     if (pass->box < 0 || pass->stage != trace->events[event].stage ||
@@ -322,10 +324,7 @@ static bool belongs(const collecting *picture, const open_pass *pass, int32_t ev
         return false;
     }
     uint8_t open_kind = MS_AT(picture->boxes, ms_gantt_box, pass->box).kind;
-    uint8_t kind = trace->events[event].kind;
-    bool is_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
-    return kind == open_kind || (is_backward && kind == MS_OP_RECOMPUTE) ||
-           (open_kind == MS_OP_RECOMPUTE && (kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD));
+    return ms_trace_is_one_pass(open_kind, trace->events[event].kind);
 }
 
 /* Append a part for an operation that repeats forward work. */

@@ -123,16 +123,13 @@ ms_status ms_gantt_from_schedule(const ms_drawn_schedule *drawn, ms_arena *arena
 void ms_schedule_write_text(const ms_program *program, const ms_schedule_result *result, int width,
                             ms_buffer *out);
 
-/** Events above which a Chrome trace shows passes instead of single operations [count]. */
-#define MS_CHROME_EVENTS_MAX 200000
-
 /** A function that receives a report chunk by chunk.  text: [length].  Returns MS_OK, or a status
  * that ends the report. */
 typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t length);
 
 /** Write a trace in Chrome's trace event format (JSON object form), which Perfetto opens too: a
  * process per simulated rank, a thread per stream, flow arrows for point-to-point messages, a
- * counter for memory.  Above MS_CHROME_EVENTS_MAX events the operations of a pass are merged and
+ * counter for memory.  Above MS_TRACE_OPERATIONS_MAX events the operations of a pass are merged and
  * collectives inside it left out; otherData.detail says which.
  *  trace: with every column.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG where times contradict causes,
  * nothing written; what the sink returns.  O(events log events), streamed in chunks of at most 64

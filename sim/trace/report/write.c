@@ -56,10 +56,11 @@ static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     return status == MS_OK ? ms_target_check(path, MS_TARGET_TEXT, diag) : status;
 }
 
-/* Read a trace with its operations; a trace without any is refused. */
-static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *diag,
+/* Read a trace with its operations; a trace without any is refused.  what: further parts, as in
+ * ms_trace_read. */
+static ms_status read_operations(const char *path, unsigned what, ms_arena *arena, ms_diag *diag,
                                  ms_trace *trace_out) {
-    ms_status status = ms_trace_read(path, MS_TRACE_EVENTS, arena, diag, trace_out);
+    ms_status status = ms_trace_read(path, MS_TRACE_EVENTS | what, arena, diag, trace_out);
     if (status == MS_OK && trace_out->level == MS_TRACE_SUMMARY) {
         ms_diag_error(diag,
                       "cannot draw '%s': it was written with --trace summary and holds no "
@@ -97,7 +98,7 @@ static ms_status add_picture(picture_stack *stack, const char *trace_path) {
     ms_arena scratch;
     ms_trace trace;
     ms_arena_init(&scratch);
-    ms_status status = read_operations(trace_path, &scratch, diag, &trace);
+    ms_status status = read_operations(trace_path, MS_TRACE_NOTHING, &scratch, diag, &trace);
     if (status == MS_OK && trace.step_ps <= 0) {
         ms_diag_error(diag, "cannot draw '%s': the trace's step takes no time", trace_path);
         status = MS_E_INPUT;
@@ -211,7 +212,7 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     ms_arena arena;
     ms_trace trace;
     ms_arena_init(&arena);
-    ms_status status = read_operations(trace_path, &arena, diag, &trace);
+    ms_status status = read_operations(trace_path, MS_TRACE_MERGED, &arena, diag, &trace);
     if (status == MS_OK) {
         status = stream(&trace, path, diag);
     }
@@ -227,8 +228,8 @@ static ms_status write_html(const char *trace_path, ms_gantt_rows rows, double t
     ms_buffer html = {0};
     ms_trace trace;
     ms_arena_init(&arena);
-    ms_status status =
-        ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &arena, diag, &trace);
+    ms_status status = ms_trace_read(
+        trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES | MS_TRACE_MERGED, &arena, diag, &trace);
     if (status == MS_OK) {
         ms_value *summary = ms_value_copy(trace.summary, &arena);
         ms_summary_add_training(training_tokens, ms_value_number(summary, "gpus", 0.0), summary);

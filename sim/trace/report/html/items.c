@@ -64,9 +64,10 @@ static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *
     return true;
 }
 
-/* The slack of a pass: the least slack of its computations, those of its rank that start within it
- * and have its microbatch [ps]. 1 ps is taken for rounding. */
-static int64_t slack_of_pass(const collecting_items *state, int32_t rank, const page_item *pass) {
+/* Set slack and waiting of a pass by its computations, those of its rank that start within it and
+ * have its microbatch: the least slack, and the waiting inside merged passes. 1 ps is taken for
+ * rounding. */
+static void add_slack(const collecting_items *state, int32_t rank, page_item *pass) {
     const ms_trace_event *events = state->page->trace->events;
     size_t low = state->computes.first[rank];
     size_t end = state->computes.first[rank + 1];
@@ -78,14 +79,15 @@ static int64_t slack_of_pass(const collecting_items *state, int32_t rank, const 
             high = middle;
         }
     }
-    int64_t least = state->page->trace->step_ps - pass->end_ps;
+    pass->slack_ps = state->page->trace->step_ps - pass->end_ps;
     for (; low < end && events[state->computes.events[low]].start_ps < pass->end_ps; low++) {
         int32_t event = state->computes.events[low];
-        if (events[event].mb == pass->mb && state->page->slack.slack_ps[event] < least) {
-            least = state->page->slack.slack_ps[event];
+        int64_t slack_ps = state->page->slack.slack_ps[event];
+        if (events[event].mb == pass->mb) {
+            pass->slack_ps = slack_ps < pass->slack_ps ? slack_ps : pass->slack_ps;
+            pass->waited_ps += events[event].waited_ps;
         }
     }
-    return least;
 }
 
 /* Seconds as whole picoseconds. */
@@ -112,7 +114,9 @@ static void add_passes(collecting_items *state) {
                           .code = box->kind,
                           .marks = (uint8_t)((is_part ? PART : 0) | (box->half == 1 ? UPPER : 0) |
                                              (box->half == 2 ? LOWER : 0))};
-        item.slack_ps = is_part ? NONE : slack_of_pass(state, box->row, &item);
+        if (!is_part) {
+            add_slack(state, box->row, &item);
+        }
         (void)ms_vector_add(&state->items, &item, 1);
     }
 }
@@ -231,7 +235,7 @@ static void choose_items(collecting_items *state) {
          count_items(state, &all, &whole)) {
         thin_rows(&state->page->rows);
     }
-    state->has_parts = all <= MS_PAGE_PARTS_MAX;
+    state->has_parts = all <= MS_PAGE_PARTS_MAX && state->page->trace->merged_count == 0;
 }
 
 /* ---- writing ---- */
