@@ -463,7 +463,7 @@ static ms_status prepare(chrome *writer, ms_arena *arena) {
         writer->limit_ps[i] = next_ps[trace->events[i].stream];
         next_ps[trace->events[i].stream] = trace->events[i].start_ps;
     }
-    ms_passes_collect(trace, arena, &writer->boxes, &writer->pairs, &writer->idle);
+    ms_passes_collect(trace, NULL, arena, &writer->boxes, &writer->pairs, &writer->idle);
     if (writer->boxes.failed || writer->pairs.failed || writer->idle.failed) {
         return MS_E_NOMEM;
     }

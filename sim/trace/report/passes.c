@@ -174,9 +174,9 @@ typedef struct row_state {
 /* The state of ms_passes_collect. */
 typedef struct collecting {
     const ms_trace *trace;
-    rank_comms own;       /* when each rank communicates itself */
-    row_state *rows;      /* [rank_count] */
-    const bool *is_shown; /* [rank_count] */
+    rank_comms own;  /* when each rank communicates itself */
+    row_state *rows; /* [rank_count] */
+    bool *is_shown;  /* [rank_count] */
     ms_vector *boxes;
     ms_vector *pairs;
     ms_vector *idle; /* NULL: not wanted */
@@ -467,8 +467,8 @@ bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
     return is_shown;
 }
 
-void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
-                       ms_vector *idle) {
+void ms_passes_collect(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *scratch,
+                       ms_vector *boxes, ms_vector *pairs, ms_vector *idle) {
     collecting picture = {.trace = trace,
                           .rows = MS_NEW(scratch, row_state, trace->rank_count),
                           .is_shown = ms_passes_shown(trace, scratch),
@@ -482,10 +482,12 @@ void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxe
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
         picture.rows[row].passes[0].box = picture.rows[row].passes[1].box = -1;
+        picture.is_shown[row] = picture.is_shown[row] && (rows == NULL || rows->row_of[row] >= 0);
     }
     /* events of one stream are in the order in which they run */
     for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
-        if (!is_communication(trace, i)) {
+        if (!is_communication(trace, i) &&
+            picture.is_shown[trace->streams[trace->events[i].stream].rank_index]) {
             add_computation(&picture, i);
         }
     }
@@ -529,24 +531,14 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
 
 /* ---- categories of idle time ---- */
 
-/* The phases are those of the Gantt picture of all ranks, so the boxes are sorted as for a
- * picture. */
+/* The phases are those of the Gantt picture of all ranks. */
 ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_arena *arena,
                               ms_idle_phases *phases_out) {
-    ms_gantt *gantt = MS_NEW(arena, ms_gantt, 1);
-    ms_gantt_sorted sorted;
-    if (gantt == NULL) {
-        return MS_E_NOMEM;
-    }
-    gantt->rows = trace->rank_count;
-    gantt->boxes = boxes->data;
-    gantt->box_count = boxes->count;
-    gantt->end = (double)trace->step_ps / MS_PS_PER_S;
-    ms_status status = ms_gantt_sort(gantt, gantt->end, arena, &sorted);
-    if (status == MS_OK) {
-        *phases_out = (ms_idle_phases){.steady = sorted.steady, .steps = sorted.steps};
-    }
-    return status;
+    const ms_gantt gantt = {.rows = trace->rank_count,
+                            .boxes = boxes->data,
+                            .box_count = boxes->count,
+                            .end = (double)trace->step_ps / MS_PS_PER_S};
+    return ms_gantt_find_steady(&gantt, arena, &phases_out->steady, &phases_out->steps);
 }
 
 ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_span *idle) {

@@ -318,7 +318,8 @@ static void put_items(const collecting_items *state) {
 /* Collect the items of all rows, sorted. */
 static ms_status collect(collecting_items *state) {
     const ms_trace *trace = state->page->trace;
-    ms_passes_collect(trace, state->page->arena, &state->boxes, &state->pairs, &state->idle);
+    ms_passes_collect(trace, &state->page->rows, state->page->arena, &state->boxes, &state->pairs,
+                      &state->idle);
     if (state->boxes.failed || state->pairs.failed || state->idle.failed ||
         !list_computes(trace, state->page->arena, &state->computes)) {
         return MS_E_NOMEM;

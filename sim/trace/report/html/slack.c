@@ -46,13 +46,18 @@ static bool put_in_order(sweep *state, ms_arena *scratch) {
     int32_t count = state->trace->event_count;
     event_start *starts = MS_NEW(scratch, event_start, count);
     state->order = MS_NEW(scratch, int32_t, count);
+    bool is_sorted = true;
     if (starts == NULL || state->order == NULL) {
         return false;
     }
     for (int32_t i = 0; i < count; i++) {
-        starts[i] = (event_start){state->trace->events[i].start_ps, i};
+        int32_t event = count - 1 - i; /* most often the events are sorted by start */
+        starts[i] = (event_start){state->trace->events[event].start_ps, event};
+        is_sorted = is_sorted && (i == 0 || starts[i].start_ps <= starts[i - 1].start_ps);
     }
-    qsort(starts, (size_t)count, sizeof *starts, by_start_backwards);
+    if (!is_sorted) {
+        qsort(starts, (size_t)count, sizeof *starts, by_start_backwards);
+    }
     for (int32_t i = 0; i < count; i++) {
         state->order[i] = starts[i].event;
     }
