@@ -30,6 +30,7 @@ typedef struct trace_reader {
     int descriptor;   /* of the open file, which stays the same if its name gets another file */
     ms_trace_file file;
     ms_arena *arena;
+    ms_arena folded; /* the events of the file, where copies replace them */
     ms_trace trace;
     ms_steady repeat; /* periods of which the file holds one repetition */
     ms_h5_fault fault;
@@ -270,6 +271,7 @@ static void read_all(trace_reader *read) {
     read->trace.program_version =
         read_attribute(read, read->file.hdf5, "program_version", ATTRIBUTE_B);
     read_level(read);
+    read->file.events = read->repeat.count > 0 ? &read->folded : read->arena;
     if (goes_on(read)) {
         ms_columns_read(&read->file, read->arena, &read->trace, &read->fault);
     }
@@ -395,12 +397,14 @@ ms_status ms_trace_read(const char *path, unsigned what, ms_arena *arena, ms_dia
     char cause[MS_CHILD_CAUSE_B] = "";
     trace_reader read = {.path = path, .arena = arena, .trace.path = path, .fault.cause = cause};
     read.file.what = what;
+    ms_arena_init(&read.folded);
     read.descriptor = open_path(path, &read.fault);
     ms_status status = read.fault.status;
     if (status == MS_OK) {
         status = read_twice(&read, cause);
         close(read.descriptor);
     }
+    ms_arena_release(&read.folded);
     if (status == MS_OK) {
         *trace_out = read.trace;
     } else {

@@ -316,8 +316,6 @@ static void extend_pass(ms_trace_event *pass, const ms_trace_event *event, int64
     pass->end_ps = event->end_ps > pass->end_ps ? event->end_ps : pass->end_ps;
     pass->waited_ps += waited_ps > 0 ? waited_ps : 0;
     pass->kind = pass->kind == MS_OP_RECOMPUTE ? event->kind : pass->kind;
-    pass->bytes += event->bytes;
-    pass->flop += event->flop;
     pass->layer = -1;
 }
 
@@ -337,16 +335,19 @@ static void append(unfolding *state, const ms_trace_event *event, int32_t old) {
 /* Add a copy of an event: as an event, to the event of its pass, or, inside a pass, as none. */
 static void add_copy(unfolding *state, int32_t old, int32_t copy) {
     int32_t *row_of = &state->row_of[state->number[old] + copy];
-    ms_trace_event event = state->old[old];
-    event.start_ps += ms_trace_repeat_shift_ps(state->repeat, copy);
-    event.end_ps += ms_trace_repeat_shift_ps(state->repeat, copy);
-    event.mb += event.mb < 0 ? 0 : copy * state->repeat->mbs;
-    event.cause = cause_of(state, old, copy);
-    *row_of = state->trace->event_count;
+    int32_t cause = cause_of(state, old, copy);
     if (state->streams != NULL && state->is_inside[old]) {
-        *row_of = -2 - event.cause;
+        *row_of = -2 - cause;
         return;
     }
+    ms_trace_event event = state->old[old];
+    int64_t shift_ps = ms_trace_repeat_shift_ps(state->repeat, copy);
+    event.start_ps += shift_ps;
+    event.end_ps += shift_ps;
+    event.mb += event.mb < 0 ? 0 : copy * state->repeat->mbs;
+    event.cause = cause;
+    event.waited_ps = state->streams != NULL ? 0 : event.waited_ps;
+    *row_of = state->trace->event_count;
     if (state->streams != NULL && is_computation(state, &event)) {
         open_stream *stream = &state->streams[event.stream];
         *row_of = add_to_pass(stream, &event, *row_of);
@@ -424,16 +425,18 @@ static void close_seams(unfolding *state) {
     }
 }
 
-/* Keep the events of the file that are inside passes, at the place of all events of the file. */
-static void keep_inside(unfolding *state) {
+/* Keep the events of the file that are inside passes.  Returns false when memory runs out. */
+static bool keep_inside(unfolding *state) {
     ms_trace *trace = state->trace;
-    for (int32_t i = 0; i < state->old_count; i++) {
+    trace->inside = MS_NEW(state->arena, ms_trace_event, state->old_count);
+    for (int32_t i = 0; i < state->old_count && trace->inside != NULL; i++) {
         if (state->is_inside[i]) {
-            state->old[trace->inside_count++] = state->old[i];
+            trace->inside[trace->inside_count++] = state->old[i];
         }
     }
-    trace->inside = state->old;
     trace->inside_repeat = *state->repeat;
+    trace->merged_count = state->number[state->old_count];
+    return trace->inside != NULL;
 }
 
 /* Move the items of a vector to the arena of the trace.  *count_out: how many.  Returns NULL when
@@ -456,11 +459,8 @@ static ms_status copy_events(unfolding *state, bool has_passes, int32_t most) {
     find_causes(state);
     close_seams(state);
     trace->members = keep(state, &state->members, &trace->member_count);
-    if (has_passes) {
-        trace->merged_count = state->number[state->old_count];
-        keep_inside(state);
-    }
-    return trace->members == NULL ? MS_E_NOMEM : MS_OK;
+    bool is_kept = !has_passes || keep_inside(state);
+    return trace->members == NULL || !is_kept ? MS_E_NOMEM : MS_OK;
 }
 
 /* Append the points [first, end) of a rank, which are in the repeated period, once for each
@@ -527,9 +527,9 @@ static ms_status apply_repeated_period(const ms_repeated_period *repeated, bool 
                        .old_members = trace->members,
                        .members = {.item_B = sizeof(ms_trace_member)}};
     ms_status status = copy_events(&state, has_passes, most);
-    status = status == MS_OK ? copy_memory(&state) : status;
     ms_vector_release(&state.members);
     ms_arena_release(&scratch);
+    status = status == MS_OK ? copy_memory(&state) : status;
     return status == MS_OK && !is_inside_run(trace) ? MS_E_INPUT : status;
 }
 

@@ -132,10 +132,12 @@ typedef struct ms_trace_memory {
 typedef struct ms_trace_event {
     int64_t start_ps;
     int64_t end_ps;
-    int64_t waited_ps; /**< of a merged pass: time between its computations, in which the rank
-                          computes nothing; else 0 */
-    double bytes;      /**< [B] */
-    double flop;
+    double bytes; /**< [B] */
+    union {
+        double flop;       /**< where nothing is merged */
+        int64_t waited_ps; /**< where operations are merged: of a pass the time between its
+                              computations in which the rank computes nothing; else 0 */
+    };
     int32_t rank;   /**< of the job, of the first member */
     int32_t stream; /**< of the first member */
     int32_t mb;     /**< microbatch, -1: none; so are stage, chunk and layer */

@@ -85,7 +85,7 @@ static void add_slack(const collecting_items *state, int32_t rank, page_item *pa
         int64_t slack_ps = state->page->slack.slack_ps[event];
         if (events[event].mb == pass->mb) {
             pass->slack_ps = slack_ps < pass->slack_ps ? slack_ps : pass->slack_ps;
-            pass->waited_ps += events[event].waited_ps;
+            pass->waited_ps += state->page->trace->merged_count > 0 ? events[event].waited_ps : 0;
         }
     }
 }
@@ -332,6 +332,7 @@ static ms_status collect(collecting_items *state) {
         add_idle(state);
         status = state->items.failed ? MS_E_NOMEM : MS_OK;
     }
+    ms_vector_release(&state->boxes);
     if (status == MS_OK && state->items.count > 0) {
         qsort(state->items.data, state->items.count, state->items.item_B, by_position);
         add_waited(state);
