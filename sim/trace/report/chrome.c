@@ -113,27 +113,67 @@ static void flush(chrome *writer) {
     writer->pending.length = 0;
 }
 
+/* Append a whole number with at least `width` digits. A file has some 20 million numbers, for which
+ * printf is too slow. */
+static void put_digits(chrome *writer, int64_t number, int width) {
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    for (; rest > 0 || width > 0; rest /= 10, width--) {
+        digits[--at] = (char)('0' + rest % 10);
+    }
+    if (number < 0) {
+        digits[--at] = '-';
+    }
+    ms_buffer_add(&writer->pending, digits + at, sizeof digits - at);
+}
+
+/* Begin a member of the event: a comma and its key. */
+static void put_key(chrome *writer, const char *key) {
+    ms_buffer_add(&writer->pending, ",\"", 2);
+    ms_buffer_puts(&writer->pending, key);
+    ms_buffer_add(&writer->pending, "\":", 2);
+}
+
+/* Write a member of the event with a whole number. */
+static void put_number(chrome *writer, const char *key, int64_t number) {
+    put_key(writer, key);
+    put_digits(writer, number, 1);
+}
+
 /* Begin an event: {"ph":"X","pid":3,"tid":0. The pending text is handed over first if it has no
  * room for a whole event. */
 static void begin(chrome *writer, char phase, int32_t process, int32_t thread) {
     if (writer->pending.length > PENDING_B - ROOM_B) {
         flush(writer);
     }
-    ms_buffer_printf(&writer->pending, "%s\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d",
-                     writer->has_events ? "," : "", phase, process, thread);
+    const char head[] = {',', '\n', '{', '"', 'p', 'h', '"', ':', '"', phase, '"'};
+    int before = writer->has_events ? 0 : 1;
+    ms_buffer_add(&writer->pending, head + before, sizeof head - (size_t)before);
+    put_number(writer, "pid", process);
+    put_number(writer, "tid", thread);
     writer->has_events = true;
 }
 
 /* Write a member of the event with a time in microseconds, with all digits to the picosecond. */
 static void put_time(chrome *writer, const char *key, int64_t ps) {
-    ms_buffer_printf(&writer->pending, ",\"%s\":%lld.%06lld", key, (long long)(ps / 1000000),
-                     (long long)(ps % 1000000));
+    put_number(writer, key, ps / 1000000);
+    ms_buffer_add(&writer->pending, ".", 1);
+    put_digits(writer, ps % 1000000, 6);
 }
 
 /* Write a member of the event with a text. */
 static void put_text(chrome *writer, const char *key, const char *text) {
-    ms_buffer_printf(&writer->pending, ",\"%s\":", key);
+    put_key(writer, key);
     ms_json_write_string(&writer->pending, text);
+}
+
+/* Write a member of the event with a name of this program, which needs no escapes. */
+static void put_name(chrome *writer, const char *key, const char *name) {
+    put_key(writer, key);
+    ms_buffer_add(&writer->pending, "\"", 1);
+    ms_buffer_puts(&writer->pending, name);
+    ms_buffer_add(&writer->pending, "\"", 1);
 }
 
 /* ---- names ---- */
@@ -247,13 +287,10 @@ static const char *colour_of(uint8_t kind) {
     }
 }
 
-/* Write an argument of the event unless it is negative (none).  *has_some: whether an argument
- * precedes it; set to true. */
-static void put_argument(chrome *writer, const char *key, int64_t value, bool *has_some) {
+/* Write an argument of the event unless it is negative (none). */
+static void put_argument(chrome *writer, const char *key, int64_t value) {
     if (value >= 0) {
-        ms_buffer_printf(&writer->pending, "%s\"%s\":%lld", *has_some ? "," : "", key,
-                         (long long)value);
-        *has_some = true;
+        put_number(writer, key, value);
     }
 }
 
@@ -264,27 +301,25 @@ static void put_slice(chrome *writer, int32_t stream, const int64_t span_ps[2], 
     begin(writer, 'X', writer->trace->streams[stream].rank_index, writer->thread[stream]);
     put_time(writer, "ts", span_ps[0]);
     put_time(writer, "dur", span_ps[1] - span_ps[0]);
-    put_text(writer, "name", name);
-    put_text(writer, "cat", category);
+    put_name(writer, "name", name);
+    put_name(writer, "cat", category);
 }
 
 /* Write an event of the trace as a slice on one of its streams, with its columns as arguments. */
 static void put_operation(chrome *writer, int32_t event, int32_t stream, int64_t end_ps) {
     const ms_trace *trace = writer->trace;
     bool is_computation = trace->streams[stream].axis == MS_AXIS_NONE;
-    bool has_some = false;
     const int64_t span[2] = {trace->events[event].start_ps, end_ps};
     put_slice(writer, stream, span, letter_of(trace->events[event].kind),
               is_computation ? ms_op_kind_name((ms_op_kind)trace->events[event].kind)
                              : ms_axis_name((ms_axis)trace->events[event].axis));
-    put_text(writer, "cname", colour_of(trace->events[event].kind));
-    ms_buffer_puts(&writer->pending, ",\"args\":{");
-    put_argument(writer, "event", event, &has_some);
-    put_argument(writer, "stage", trace->events[event].stage, &has_some);
-    put_argument(writer, "chunk", trace->events[event].chunk, &has_some);
-    put_argument(writer, "mb", trace->events[event].mb, &has_some);
-    put_argument(writer, "layer", trace->events[event].layer, &has_some);
-    put_argument(writer, "bytes", llrint(trace->events[event].bytes), &has_some);
+    put_name(writer, "cname", colour_of(trace->events[event].kind));
+    put_number(writer, "args\":{\"event", event);
+    put_argument(writer, "stage", trace->events[event].stage);
+    put_argument(writer, "chunk", trace->events[event].chunk);
+    put_argument(writer, "mb", trace->events[event].mb);
+    put_argument(writer, "layer", trace->events[event].layer);
+    put_argument(writer, "bytes", llrint(trace->events[event].bytes));
     if (is_computation) {
         ms_buffer_printf(&writer->pending, ",\"flop\":%.0f", trace->events[event].flop);
     }
@@ -318,11 +353,12 @@ static void put_arrow(chrome *writer, int32_t event) {
     }
     begin(writer, 's', stream->rank_index, writer->thread[trace->events[event].stream]);
     put_time(writer, "ts", trace->events[event].start_ps);
-    ms_buffer_printf(&writer->pending, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
+    put_number(writer, "id", event);
+    ms_buffer_puts(&writer->pending, ",\"name\":\"p2p\",\"cat\":\"p2p\"}");
     begin(writer, 'f', stream->peer_index, thread_of(writer, pass));
     put_time(writer, "ts", llrint(pass->start * MS_PS_PER_S));
-    ms_buffer_printf(&writer->pending, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}",
-                     event);
+    put_number(writer, "id", event);
+    ms_buffer_puts(&writer->pending, ",\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}");
 }
 
 /* Write all events that are shown, each on the streams of all its members. If passes are written
@@ -356,13 +392,11 @@ static void put_passes(chrome *writer) {
         begin(writer, 'X', box->row, thread_of(writer, box));
         put_time(writer, "ts", start);
         put_time(writer, "dur", llrint(box->end * MS_PS_PER_S) - start);
-        put_text(writer, "name", letter_of(box->kind));
-        put_text(writer, "cat", ms_op_kind_name((ms_op_kind)box->kind));
-        put_text(writer, "cname", colour_of(box->kind));
-        bool has_some = false;
-        ms_buffer_puts(&writer->pending, ",\"args\":{");
-        put_argument(writer, "mb", box->mb, &has_some);
-        put_argument(writer, "chunk", box->chunk, &has_some);
+        put_name(writer, "name", letter_of(box->kind));
+        put_name(writer, "cat", ms_op_kind_name((ms_op_kind)box->kind));
+        put_name(writer, "cname", colour_of(box->kind));
+        put_number(writer, "args\":{\"chunk", box->chunk);
+        put_argument(writer, "mb", box->mb);
         ms_buffer_puts(&writer->pending, "}}");
     }
 }
@@ -381,19 +415,17 @@ static void put_idle(chrome *writer, const ms_idle_span *idle) {
         [MS_IDLE_HOST] = {"host", "generic_work"},
         [MS_IDLE_UNKNOWN] = {"operations that the trace does not hold", "grey"},
     };
-    bool has_some = true;
     begin(writer, 'X', idle->row, writer->compute[idle->row]);
     put_time(writer, "ts", idle->start_ps);
     put_time(writer, "dur", idle->end_ps - idle->start_ps);
-    put_text(writer, "name",
+    put_name(writer, "name",
              idle->cause == MS_IDLE_UNKNOWN
                  ? "idle"
                  : ms_time_category_name(ms_idle_category(&writer->phases, idle)));
-    put_text(writer, "cat", "idle");
-    put_text(writer, "cname", CAUSES[idle->cause].colour);
-    ms_buffer_puts(&writer->pending, ",\"args\":{\"waits_for\":");
-    ms_json_write_string(&writer->pending, CAUSES[idle->cause].text);
-    put_argument(writer, "event", idle->event, &has_some);
+    put_name(writer, "cat", "idle");
+    put_name(writer, "cname", CAUSES[idle->cause].colour);
+    put_name(writer, "args\":{\"waits_for", CAUSES[idle->cause].text);
+    put_argument(writer, "event", idle->event);
     ms_buffer_puts(&writer->pending, "}}");
 }
 
@@ -413,8 +445,8 @@ static void put_memory(chrome *writer) {
         const ms_trace_memory *point = &writer->trace->memory[i];
         begin(writer, 'C', point->rank_index, 0);
         put_time(writer, "ts", point->time_ps);
-        ms_buffer_printf(&writer->pending, ",\"name\":\"memory\",\"args\":{\"bytes\":%.0f}}",
-                         point->bytes);
+        put_number(writer, "name\":\"memory\",\"args\":{\"bytes", llrint(point->bytes));
+        ms_buffer_puts(&writer->pending, "}}");
     }
 }
 
