@@ -94,9 +94,7 @@ typedef struct chrome {
     int32_t *compute;  /* [rank_count] thread of the compute stream */
     int32_t *second;   /* [rank_count] thread of the lower passes of overlapped pairs */
     bool *is_shown;    /* [rank_count] whether the trace has an event of the rank */
-    ms_vector boxes;   /* ms_gantt_box of ms_passes_collect */
-    ms_vector pairs;   /* ms_pass_pair */
-    ms_vector idle;    /* ms_idle_span */
+    ms_passes passes;
     ms_idle_phases phases;
     pass_index index;
 } chrome;
@@ -224,7 +222,7 @@ static bool is_shown(const chrome *writer, uint8_t axis) {
 /* Whether ranks have a second thread for passes. Slices of a thread must not overlap, so that the
  * lower passes of overlapped pairs need one. */
 static bool has_second(const chrome *writer) {
-    return writer->has_passes && writer->pairs.count > 0;
+    return writer->has_passes && writer->passes.pairs.count > 0;
 }
 
 /* The thread of a pass. */
@@ -383,8 +381,8 @@ static void put_operations(chrome *writer) {
 
 /* Write the boxes of passes and of the update as slices. */
 static void put_passes(chrome *writer) {
-    for (size_t i = 0; i < writer->boxes.count && writer->status == MS_OK; i++) {
-        const ms_gantt_box *box = &MS_AT(&writer->boxes, const ms_gantt_box, i);
+    for (size_t i = 0; i < writer->passes.boxes.count && writer->status == MS_OK; i++) {
+        const ms_gantt_box *box = &MS_AT(&writer->passes.boxes, const ms_gantt_box, i);
         if (box->is_part || box->axis != MS_AXIS_NONE) {
             continue;
         }
@@ -431,8 +429,8 @@ static void put_idle(chrome *writer, const ms_idle_span *idle) {
 
 /* Write all idle time; where passes are written, none inside a pass. */
 static void put_all_idle(chrome *writer) {
-    for (size_t i = 0; i < writer->idle.count && writer->status == MS_OK; i++) {
-        const ms_idle_span *idle = &MS_AT(&writer->idle, const ms_idle_span, i);
+    for (size_t i = 0; i < writer->passes.idle.count && writer->status == MS_OK; i++) {
+        const ms_idle_span *idle = &MS_AT(&writer->passes.idle, const ms_idle_span, i);
         if (!writer->has_passes || !idle->is_part) {
             put_idle(writer, idle);
         }
@@ -495,15 +493,13 @@ static ms_status prepare(chrome *writer, ms_arena *arena) {
         writer->limit_ps[i] = next_ps[trace->events[i].stream];
         next_ps[trace->events[i].stream] = trace->events[i].start_ps;
     }
-    ms_passes_collect(trace, NULL, arena, &writer->boxes, &writer->pairs, &writer->idle);
-    if (writer->boxes.failed || writer->pairs.failed || writer->idle.failed) {
-        return MS_E_NOMEM;
-    }
-    ms_status status = writer->idle.count == 0
-                           ? MS_OK
-                           : ms_idle_phases_find(trace, &writer->boxes, arena, &writer->phases);
-    return status == MS_OK ? index_passes(&writer->boxes, trace->rank_count, arena, &writer->index)
-                           : status;
+    ms_status status = ms_passes_collect(trace, NULL, arena, &writer->passes);
+    status = status != MS_OK || writer->passes.idle.count == 0
+                 ? status
+                 : ms_idle_phases_find(trace, &writer->passes.boxes, arena, &writer->phases);
+    return status == MS_OK
+               ? index_passes(&writer->passes.boxes, trace->rank_count, arena, &writer->index)
+               : status;
 }
 
 /* After a failure the functions called here write nothing more, so the status is looked at once. */
@@ -516,9 +512,6 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
                                    trace->event_count > MS_TRACE_OPERATIONS_MAX ||
                                    trace->merged_count > 0};
     ms_arena_init(&arena);
-    ms_vector_init(&writer.boxes, sizeof(ms_gantt_box));
-    ms_vector_init(&writer.pairs, sizeof(ms_pass_pair));
-    ms_vector_init(&writer.idle, sizeof(ms_idle_span));
     writer.status = prepare(&writer, &arena);
     if (writer.status == MS_OK) {
         put_head(&writer);
@@ -533,9 +526,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
         ms_buffer_puts(&writer.pending, "\n]}\n");
         flush(&writer);
     }
-    ms_vector_release(&writer.boxes);
-    ms_vector_release(&writer.pairs);
-    ms_vector_release(&writer.idle);
+    ms_passes_release(&writer.passes);
     ms_buffer_release(&writer.pending);
     ms_arena_release(&arena);
     return writer.status;

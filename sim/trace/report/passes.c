@@ -4,6 +4,7 @@
  * is followed backward to find the communications and the computation for which the rank waited. */
 #include "trace/report/passes.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "trace/repeat.h"
@@ -174,12 +175,13 @@ typedef struct row_state {
 /* The state of ms_passes_collect. */
 typedef struct collecting {
     const ms_trace *trace;
-    rank_comms own;  /* when each rank communicates itself */
-    row_state *rows; /* [rank_count] */
-    bool *is_shown;  /* [rank_count] */
+    rank_comms own;          /* when each rank communicates itself */
+    row_state *rows;         /* [rank_count] */
+    bool *is_shown;          /* [rank_count] */
+    const int64_t *slack_ps; /* [events]; NULL: not wanted */
     ms_vector *boxes;
     ms_vector *pairs;
-    ms_vector *idle; /* NULL: not wanted */
+    ms_vector *idle;
 } collecting;
 
 /* Whether an event is a communication: its stream is not a compute stream. */
@@ -206,7 +208,7 @@ static void add_idle(collecting *picture, const gap *idle_gap, const int64_t spa
     idle.row = idle_gap->row;
     idle.step = idle_gap->step;
     idle.is_part = idle_gap->is_part;
-    if (picture->idle != NULL && span[1] > span[0]) {
+    if (span[1] > span[0]) {
         (void)ms_vector_add(picture->idle, &idle, 1);
     }
 }
@@ -339,19 +341,26 @@ static void add_recomputation(collecting *picture, int32_t row, int32_t event) {
     (void)ms_vector_add(picture->boxes, &part, 1);
 }
 
+/* The slack of an event [s]; 0: not wanted. */
+static double slack_of(const collecting *picture, int32_t event) {
+    return picture->slack_ps == NULL ? 0.0 : seconds(picture->slack_ps[event]);
+}
+
 /* Append the box of a new pass, which begins with computation `event`. It replaces the older one of
  * the row's two open passes.  waits_first: first box of the waiting right before it. */
 static void open_box(collecting *picture, int32_t row, int32_t event, size_t waits_first) {
     const ms_trace *trace = picture->trace;
     row_state *state = &picture->rows[row];
-    const ms_gantt_box box = {.start = seconds(trace->events[event].start_ps),
-                              .end = seconds(trace->events[event].end_ps),
-                              .row = row,
-                              .mb = trace->events[event].mb,
-                              .step = trace->events[event].step,
-                              .chunk =
-                                  trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
-                              .kind = trace->events[event].kind};
+    const ms_gantt_box box = {
+        .start = seconds(trace->events[event].start_ps),
+        .end = seconds(trace->events[event].end_ps),
+        .row = row,
+        .mb = trace->events[event].mb,
+        .step = trace->events[event].step,
+        .chunk = trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
+        .kind = trace->events[event].kind,
+        .waited = seconds(trace->merged_count > 0 ? trace->events[event].waited_ps : 0),
+        .slack = slack_of(picture, event)};
     state->last = 1 - state->last;
     state->passes[state->last] = (open_pass){.box = (ptrdiff_t)picture->boxes->count,
                                              .stage = trace->events[event].stage,
@@ -390,6 +399,9 @@ static void pair_up(collecting *picture, row_state *state) {
  * pair. */
 static void grow_box(collecting *picture, row_state *state, int which, int32_t event) {
     ms_gantt_box *open = &MS_AT(picture->boxes, ms_gantt_box, state->passes[which].box);
+    int64_t waited_ps = picture->trace->events[event].start_ps - state->end_ps;
+    open->waited += waited_ps > 0 ? seconds(waited_ps) : 0.0;
+    open->slack = fmin(open->slack, slack_of(picture, event));
     open->end = seconds(picture->trace->events[event].end_ps);
     open->kind = open->kind == MS_OP_RECOMPUTE ? picture->trace->events[event].kind : open->kind;
     if (which != state->last) {
@@ -467,31 +479,43 @@ bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
     return is_shown;
 }
 
-void ms_passes_collect(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *scratch,
-                       ms_vector *boxes, ms_vector *pairs, ms_vector *idle) {
+void ms_passes_release(ms_passes *passes) {
+    ms_vector_release(&passes->boxes);
+    ms_vector_release(&passes->pairs);
+    ms_vector_release(&passes->idle);
+}
+
+ms_status ms_passes_collect(const ms_trace *trace, const ms_passes_choice *choice,
+                            ms_arena *scratch, ms_passes *passes_out) {
+    *passes_out = (ms_passes){.boxes.item_B = sizeof(ms_gantt_box),
+                              .pairs.item_B = sizeof(ms_pass_pair),
+                              .idle.item_B = sizeof(ms_idle_span)};
     collecting picture = {.trace = trace,
                           .rows = MS_NEW(scratch, row_state, trace->rank_count),
                           .is_shown = ms_passes_shown(trace, scratch),
-                          .boxes = boxes,
-                          .pairs = pairs,
-                          .idle = idle};
+                          .slack_ps = choice == NULL ? NULL : choice->slack_ps,
+                          .boxes = &passes_out->boxes,
+                          .pairs = &passes_out->pairs,
+                          .idle = &passes_out->idle};
+    const ms_shown_rows *rows = choice == NULL ? NULL : choice->rows;
     if (picture.rows == NULL || picture.is_shown == NULL ||
         build_rank_comms(trace, scratch, &picture.own) != MS_OK) {
-        boxes->failed = true;
-        return;
+        return MS_E_NOMEM;
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
         picture.rows[row].passes[0].box = picture.rows[row].passes[1].box = -1;
         picture.is_shown[row] = picture.is_shown[row] && (rows == NULL || rows->row_of[row] >= 0);
     }
     /* events of one stream are in the order in which they run */
-    for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
+    for (int32_t i = 0; i < trace->event_count && !picture.boxes->failed; i++) {
         if (!is_communication(trace, i) &&
             picture.is_shown[trace->streams[trace->events[i].stream].rank_index]) {
             add_computation(&picture, i);
         }
     }
     add_end(&picture);
+    return picture.boxes->failed || picture.pairs->failed || picture.idle->failed ? MS_E_NOMEM
+                                                                                  : MS_OK;
 }
 
 /* Append a copy of box `index` over the whole height of its row from `start` to `end`, if it takes

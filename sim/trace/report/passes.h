@@ -48,15 +48,28 @@ typedef struct ms_shown_rows {
     bool is_choice; /* some pipeline rank has more ranks than are shown */
 } ms_shown_rows;
 
-/* Append the boxes of all compute streams, in seconds, with the index into ms_trace.ranks as row: a
- * box for each pass of a stage over a microbatch, parts inside it for recomputation and for waiting
- * for communication, and boxes for waiting between passes. Two passes whose operations alternate
- * are an overlapped pair; the forward pass has half 1, the other one half 2.
- *  rows: whose ranks are collected; NULL: all.  boxes: of ms_gantt_box.  pairs: of ms_pass_pair.
- * idle: of ms_idle_span, all idle time with the same causes as in the metrics; NULL: not wanted.
- * The caller checks `failed` of each vector. O(events log events). */
-void ms_passes_collect(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *scratch,
-                       ms_vector *boxes, ms_vector *pairs, ms_vector *idle);
+/* The passes and the idle time of a trace. */
+typedef struct ms_passes {
+    ms_vector boxes; /* of ms_gantt_box, in seconds, with the index into ms_trace.ranks as row */
+    ms_vector pairs; /* of ms_pass_pair */
+    ms_vector idle;  /* of ms_idle_span */
+} ms_passes;
+
+/* What ms_passes_collect collects; NULL: all, and no slack. */
+typedef struct ms_passes_choice {
+    const ms_shown_rows *rows; /* whose ranks are collected; NULL: all */
+    const int64_t *slack_ps;   /* [events] becomes the slack of passes; NULL: not wanted */
+} ms_passes_choice;
+
+/* Collect the passes of all compute streams: a box for each pass of a stage over a microbatch,
+ * parts inside it for recomputation and for waiting for communication, and boxes for waiting
+ * between passes. Two passes whose operations alternate are an overlapped pair; the forward pass
+ * has half 1, the other one half 2. Idle time has the same causes as in the metrics.
+ *  *passes_out: released with ms_passes_release, whatever is returned.  Returns MS_OK; MS_E_NOMEM.
+ *  O(events log events). */
+ms_status ms_passes_collect(const ms_trace *trace, const ms_passes_choice *choice,
+                            ms_arena *scratch, ms_passes *passes_out);
+void ms_passes_release(ms_passes *passes);
 
 /* Cut the boxes of pairs so that a box has half of the row's height only while both passes are
  * under way. The parts of a box before and after that time are appended to `boxes`. */

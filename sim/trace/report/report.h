@@ -23,6 +23,8 @@
 typedef struct ms_gantt_box {
     double start; /**< in the picture's time unit */
     double end;
+    double waited; /**< of a pass of a trace: time inside it in which its rank computes nothing */
+    double slack;  /**< of a pass of a trace: least slack of its computations; 0: not known */
     int32_t row;   /**< 0..rows-1 */
     int32_t mb;    /**< number written into it: microbatch, or microbatch * slices + slice; -1 none
                     */
