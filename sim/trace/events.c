@@ -95,14 +95,11 @@ typedef struct event_rows {
     const ms_timeline *timeline;
     ms_trace_event *events; /* [count] rows; up to find_causes their cause is an operation */
     int32_t count;
-    int32_t *row_of;   /* [op_count] row of an operation; -1: none */
-    int32_t *first_op; /* [count] the operation of a row, or the first one of its pass */
-    ms_vector members; /* of ms_trace_member */
-    int32_t step;      /* of the operation that is being added */
-    /* Level passes: 1 + the row of each pass, by rank, step, microbatch, chunk and kind; 0: no row.
-     */
-    int32_t *pass_rows;
-    int32_t mbs, chunks;
+    int32_t *row_of;         /* [op_count] row of an operation; -1: none */
+    int32_t *first_op;       /* [count] the operation of a row, or the first one of its pass */
+    ms_vector members;       /* of ms_trace_member */
+    int32_t step;            /* of the operation that is being added */
+    ms_open_stream *streams; /* level passes: [stream_count] */
 } event_rows;
 
 /* The stream of an operation's first member whose rank has rows; if none has, that of the first
@@ -174,9 +171,6 @@ static void add_row(event_rows *rows, int32_t op) {
 
 /* ---- passes ---- */
 
-/* Number of kinds of passes: the first ones of ms_op_kind. */
-enum { PASS_KINDS = MS_OP_BACKWARD + 1 };
-
 /* Whether an operation is communication inside a pass: along an axis along which layers
  * communicate. */
 static bool is_inside_pass(const ms_dag_op *op) {
@@ -188,51 +182,26 @@ static bool is_part_of_pass(const ms_dag_op *op) {
     return op->axis == MS_AXIS_NONE && op->mb >= 0;
 }
 
-/* Index in pass_rows of the pass of an operation. A fused backward pass, or input gradients, and
- * the recomputation for them are one pass. */
-static size_t pass_at(const event_rows *rows, int32_t op) {
-    const ms_dag_op *facts = &rows->dag->ops[op];
-    bool is_backward = facts->kind == MS_OP_INPUT_GRAD || facts->kind == MS_OP_RECOMPUTE;
-    size_t at = (size_t)rows->dag->streams[first_stream(rows, op)].rank;
-    at = at * (size_t)rows->dag->step_count + (size_t)rows->step;
-    at = at * (size_t)rows->mbs + (size_t)facts->mb;
-    at = at * (size_t)rows->chunks + (size_t)(facts->chunk + 1);
-    return at * PASS_KINDS + (is_backward ? MS_OP_BACKWARD : facts->kind);
-}
-
-/* Allocate pass_rows, all 0. Chunks count from -1 (none) on.  Returns false when memory runs out.
- */
-static bool make_pass_rows(event_rows *rows, ms_arena *scratch) {
-    rows->chunks = 1;
-    for (int32_t op = 0; op < rows->dag->op_count; op++) {
-        const ms_dag_op *facts = &rows->dag->ops[op];
-        rows->mbs = facts->mb >= rows->mbs ? facts->mb + 1 : rows->mbs;
-        rows->chunks = facts->chunk + 1 >= rows->chunks ? facts->chunk + 2 : rows->chunks;
-    }
-    size_t passes = (size_t)rows->dag->rank_count * (size_t)rows->dag->step_count *
-                    (size_t)rows->mbs * (size_t)rows->chunks * PASS_KINDS;
-    rows->pass_rows = MS_NEW(scratch, int32_t, passes);
-    return rows->pass_rows != NULL;
-}
-
 /* Add a computation to the row of its pass, which is appended with its first computation. A row
  * that began with recomputation gets the kind of its backward pass. */
 static void add_to_pass(event_rows *rows, int32_t op) {
-    int32_t *row = &rows->pass_rows[pass_at(rows, op)];
-    if (*row == 0) {
+    const ms_dag_op *facts = &rows->dag->ops[op];
+    const ms_trace_event key = {
+        .mb = facts->mb, .stage = facts->stage, .step = (int16_t)rows->step, .kind = facts->kind};
+    int32_t row = ms_open_stream_add(&rows->streams[first_stream(rows, op)], &key, rows->count);
+    if (row == rows->count) {
         add_row(rows, op);
-        rows->events[rows->count - 1].layer = -1;
-        *row = rows->count;
+        rows->events[row].layer = -1;
         return;
     }
     const ms_dag_work *work = &rows->dag->works[rows->dag->ops[op].work];
-    ms_trace_event *pass = &rows->events[*row - 1];
-    int64_t last_ps = end_ps(rows, op, rows->first_op[*row - 1]);
+    ms_trace_event *pass = &rows->events[row];
+    int64_t last_ps = end_ps(rows, op, rows->first_op[row]);
     pass->end_ps = last_ps > pass->end_ps ? last_ps : pass->end_ps;
     pass->bytes += work->bytes;
     pass->flop += work->flop;
     pass->kind = pass->kind == MS_OP_RECOMPUTE ? rows->dag->ops[op].kind : pass->kind;
-    rows->row_of[op] = *row - 1;
+    rows->row_of[op] = row;
 }
 
 /* ---- all rows ---- */
@@ -296,8 +265,9 @@ void ms_events_write(ms_h5 *h5, const ms_event_choice *choice) {
     rows.events = MS_NEW(h5->scratch, ms_trace_event, dag->op_count);
     rows.row_of = MS_NEW(h5->scratch, int32_t, dag->op_count);
     rows.first_op = MS_NEW(h5->scratch, int32_t, dag->op_count);
+    rows.streams = ms_open_streams_new(h5->scratch, has_passes ? dag->stream_count : 0);
     if (rows.events != NULL && rows.row_of != NULL && rows.first_op != NULL &&
-        (!has_passes || make_pass_rows(&rows, h5->scratch))) {
+        rows.streams != NULL) {
         add_rows(&rows);
         find_causes(&rows);
     } else {

@@ -65,22 +65,6 @@ bool ms_trace_repeat_read(const char *text, ms_steady *repeat_out) {
     return is_fine;
 }
 
-/* A pass of a compute stream that may go on. */
-typedef struct open_pass {
-    int32_t row; /* its event; -1: there is no open pass */
-    int32_t mb;
-    int16_t stage, step;
-    uint8_t kind; /* ms_op_kind */
-} open_pass;
-
-/* The computations of a stream so far. Operations of an overlapped pair alternate, so that two
- * passes are open. */
-typedef struct open_stream {
-    int64_t end_ps; /* end of its last computation */
-    open_pass passes[2];
-    int last; /* index of the open pass that ran last */
-} open_stream;
-
 /* The state of making the events of the run from those of the file. Each event and each of its
  * copies has a number: number[event] + copy. */
 typedef struct unfolding {
@@ -89,19 +73,19 @@ typedef struct unfolding {
     ms_trace *trace;
     ms_trace_event *old; /* [old_count] events before the copies are added */
     int32_t old_count;
-    int64_t from_ps, to_ps; /* of the repeated period */
-    int32_t *order;         /* [old_count] indices of `old`, by start */
-    int32_t *number;        /* [old_count + 1] number of each event, by index of `old` */
-    int32_t *later;         /* [old_count] for an event of the period before the repeated period
-                               the event of the repeated period that repeats it; else -1 */
-    int32_t *first_member;  /* [old_count] 1 + index of its first member; 0: none */
-    int32_t *row_of;        /* [number[old_count]] the new event of each number; -1: none; below:
-                               -2 - the number of its cause, of an event inside a pass */
-    int32_t *old_of;        /* [number[old_count]] index in `old` of each new event; of a merged
-                               pass that of its last computation */
-    int32_t *last_row;      /* [streams] 1 + the new event that was last added; 0: none */
-    open_stream *streams;   /* [streams] while passes are merged; else NULL */
-    bool *is_inside;        /* [old_count] while passes are merged: it communicates inside a pass */
+    int64_t from_ps, to_ps;  /* of the repeated period */
+    int32_t *order;          /* [old_count] indices of `old`, by start */
+    int32_t *number;         /* [old_count + 1] number of each event, by index of `old` */
+    int32_t *later;          /* [old_count] for an event of the period before the repeated period
+                                the event of the repeated period that repeats it; else -1 */
+    int32_t *first_member;   /* [old_count] 1 + index of its first member; 0: none */
+    int32_t *row_of;         /* [number[old_count]] the new event of each number; -1: none; below:
+                                -2 - the number of its cause, of an event inside a pass */
+    int32_t *old_of;         /* [number[old_count]] index in `old` of each new event; of a merged
+                                pass that of its last computation */
+    int32_t *last_row;       /* [streams] 1 + the new event that was last added; 0: none */
+    ms_open_stream *streams; /* [streams] while passes are merged; else NULL */
+    bool *is_inside; /* [old_count] while passes are merged: it communicates inside a pass */
     const ms_trace_member *old_members;
     ms_vector members; /* of ms_trace_member */
 } unfolding;
@@ -214,37 +198,43 @@ static ms_status order_copies(unfolding *state, int32_t most) {
 
 /* ---- passes ---- */
 
-bool ms_trace_is_one_pass(uint8_t open_kind, uint8_t kind) {
+ms_open_stream *ms_open_streams_new(ms_arena *arena, int32_t count) {
+    ms_open_stream *streams = MS_NEW(arena, ms_open_stream, count);
+    for (int32_t i = 0; streams != NULL && i < count; i++) {
+        streams[i].passes[0].row = streams[i].passes[1].row = -1;
+    }
+    return streams;
+}
+
+/* Whether a computation of the kind `kind` goes on with a pass of the kind `open_kind`.
+ * Recomputation belongs to the backward pass that follows it. */
+static bool is_one_pass(uint8_t open_kind, uint8_t kind) {
     bool is_backward = kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD;
     bool was_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
     return kind == open_kind || (was_backward && kind == MS_OP_RECOMPUTE) ||
            (open_kind == MS_OP_RECOMPUTE && is_backward);
 }
 
-/* Add a computation to the open pass of its stream that it belongs to; where there is none it
- * begins a pass, which replaces the older open one.  row: of a new pass.  Returns the row of the
- * pass. */
-static int32_t add_to_pass(open_stream *stream, const ms_trace_event *event, int32_t row) {
+int ms_open_stream_find(const ms_open_stream *stream, const ms_trace_event *event) {
     for (int i = 0; i < 2; i++) {
-        open_pass *pass = &stream->passes[i];
+        const ms_open_pass *pass = &stream->passes[i];
         if (pass->row >= 0 && pass->stage == event->stage && pass->mb == event->mb &&
-            pass->step == event->step && ms_trace_is_one_pass(pass->kind, event->kind)) {
-            pass->kind = pass->kind == MS_OP_RECOMPUTE ? event->kind : pass->kind;
-            stream->last = i;
-            return pass->row;
+            pass->step == event->step && is_one_pass(pass->kind, event->kind)) {
+            return i;
         }
     }
-    stream->last = 1 - stream->last;
-    stream->passes[stream->last] =
-        (open_pass){row, event->mb, event->stage, event->step, event->kind};
-    return row;
+    return -1;
 }
 
-/* Close all passes of all streams. */
-static void close_passes(unfolding *state) {
-    for (int32_t i = 0; i < state->trace->stream_count; i++) {
-        state->streams[i] = (open_stream){.passes = {{.row = -1}, {.row = -1}}};
+int32_t ms_open_stream_add(ms_open_stream *stream, const ms_trace_event *event, int32_t row) {
+    int which = ms_open_stream_find(stream, event);
+    stream->last = which >= 0 ? which : 1 - stream->last;
+    ms_open_pass *pass = &stream->passes[stream->last];
+    if (which < 0) {
+        *pass = (ms_open_pass){row, event->mb, event->stage, event->step, event->kind};
     }
+    pass->kind = pass->kind == MS_OP_RECOMPUTE ? event->kind : pass->kind;
+    return pass->row;
 }
 
 /* Whether an event is a computation of a pass. */
@@ -259,19 +249,18 @@ static bool is_computation(const unfolding *state, const ms_trace_event *event) 
 static bool find_inside(unfolding *state) {
     int32_t *waiting = MS_NEW(state->scratch, int32_t, state->trace->rank_count); /* 1 + event */
     int32_t *next = MS_NEW(state->scratch, int32_t, state->old_count);            /* 1 + event */
-    state->streams = MS_NEW(state->scratch, open_stream, state->trace->stream_count);
+    state->streams = ms_open_streams_new(state->scratch, state->trace->stream_count);
     state->is_inside = MS_NEW(state->scratch, bool, state->old_count);
     if (state->scratch->has_failed) {
         return false;
     }
-    close_passes(state);
     for (int32_t i = 0; i < state->old_count; i++) {
         int32_t at = state->order[i];
         const ms_trace_event *event = &state->old[at];
         const ms_trace_stream *stream = &state->trace->streams[event->stream];
         int32_t *link = &waiting[stream->rank_index];
         if (is_computation(state, event)) {
-            bool goes_on = add_to_pass(&state->streams[event->stream], event, at) != at;
+            bool goes_on = ms_open_stream_add(&state->streams[event->stream], event, at) != at;
             while (*link > 0) {
                 int32_t comm = *link - 1;
                 state->is_inside[comm] = goes_on && state->old[comm].end_ps <= event->end_ps;
@@ -288,8 +277,9 @@ static bool find_inside(unfolding *state) {
             *link = at + 1;
         }
     }
-    close_passes(state);
-    return true;
+    /* the passes begin anew with the events of the run */
+    state->streams = ms_open_streams_new(state->scratch, state->trace->stream_count);
+    return state->streams != NULL;
 }
 
 /* ---- events ---- */
@@ -349,8 +339,8 @@ static void add_copy(unfolding *state, int32_t old, int32_t copy) {
     event.waited_ps = state->streams != NULL ? 0 : event.waited_ps;
     *row_of = state->trace->event_count;
     if (state->streams != NULL && is_computation(state, &event)) {
-        open_stream *stream = &state->streams[event.stream];
-        *row_of = add_to_pass(stream, &event, *row_of);
+        ms_open_stream *stream = &state->streams[event.stream];
+        *row_of = ms_open_stream_add(stream, &event, *row_of);
         if (*row_of < state->trace->event_count) {
             extend_pass(&state->trace->events[*row_of], &event, event.start_ps - stream->end_ps);
             state->old_of[*row_of] = old;

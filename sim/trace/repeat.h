@@ -26,10 +26,6 @@ int32_t ms_trace_repeat_copies(const ms_repeated_period *repeat, int64_t start_p
 /* By how much a copy is later than the event or point of the file [ps]. */
 int64_t ms_trace_repeat_shift_ps(const ms_repeated_period *repeat, int32_t copy);
 
-/* Whether a computation of the kind `kind` goes on with a pass of the kind `open_kind`, if stage,
- * microbatch and step are the same. Recomputation belongs to the backward pass that follows it. */
-bool ms_trace_is_one_pass(uint8_t open_kind, uint8_t kind);
-
 /* Add the copies of all repeated events and points of memory to a trace, and sort its events by
  * start. A run of more than `passes_above` events gets one event per pass, as MS_TRACE_MERGED says.
  * A trace without events is not changed, nor is one with no copies and too few events.
@@ -38,5 +34,34 @@ bool ms_trace_is_one_pass(uint8_t open_kind, uint8_t kind);
  * some end after the run (neither reported).  O(n log n) for n events of the file, O(events). */
 ms_status ms_trace_repeat_apply(const ms_steady *repeat, int32_t passes_above, int32_t most,
                                 ms_arena *arena, ms_trace *trace);
+
+/* ---- passes ---- */
+
+/* A pass of a compute stream that may go on. */
+typedef struct ms_open_pass {
+    int32_t row; /* its event or box, as its owner counts; -1: there is no open pass */
+    int32_t mb;
+    int16_t stage, step;
+    uint8_t kind; /* ms_op_kind; that of a backward pass follows its recomputation */
+} ms_open_pass;
+
+/* The computations of a stream so far. Operations of an overlapped pair alternate, so that two
+ * passes are open. */
+typedef struct ms_open_stream {
+    int64_t end_ps; /* end of its last computation; set by the owner */
+    ms_open_pass passes[2];
+    int last; /* index of the open pass that ran last */
+} ms_open_stream;
+
+/* Allocate `count` streams without open passes; NULL when memory runs out. */
+ms_open_stream *ms_open_streams_new(ms_arena *arena, int32_t count);
+
+/* Index of the open pass with which a computation goes on, of the same stage, microbatch, step and
+ * kind; -1: it begins a pass.  event: of it mb, stage, step and kind are used. */
+int ms_open_stream_find(const ms_open_stream *stream, const ms_trace_event *event);
+
+/* Add a computation to the pass with which it goes on, or to a new one, which replaces the older
+ * open one and gets `row`.  Returns the row of the pass. */
+int32_t ms_open_stream_add(ms_open_stream *stream, const ms_trace_event *event, int32_t row);
 
 #endif

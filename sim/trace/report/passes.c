@@ -153,30 +153,18 @@ static double seconds(int64_t ps) {
     return (double)ps / MS_PS_PER_S;
 }
 
-/* A forward or backward pass whose box in the picture grows with each of its operations. */
-typedef struct open_pass {
-    ptrdiff_t box; /* index of its box; -1: there is no open pass */
-    int16_t stage;
-    int16_t step;
-    int32_t mb;
-    size_t waits_first, waits_end; /* boxes of the waiting right before it: waits_first ..
-                                      waits_end - 1 */
-    bool is_paired;                /* it is one of an overlapped pair already */
-} open_pass;
-
-/* One row of the picture while its boxes are made. It has two open passes, since the operations of
- * an overlapped pair alternate. */
-typedef struct row_state {
-    int64_t end_ps; /* end of its last computation */
-    open_pass passes[2];
-    int last; /* index of the open pass that ran last */
-} row_state;
+/* The waiting right before an open pass. */
+typedef struct pass_waits {
+    size_t first, end; /* its boxes: first .. end - 1 */
+    bool is_paired;    /* the pass is one of an overlapped pair already */
+} pass_waits;
 
 /* The state of ms_passes_collect. */
 typedef struct collecting {
     const ms_trace *trace;
     rank_comms own;          /* when each rank communicates itself */
-    row_state *rows;         /* [rank_count] */
+    ms_open_stream *rows;    /* [rank_count] */
+    pass_waits *waits;       /* [rank_count][2] of the open passes */
     bool *is_shown;          /* [rank_count] */
     const int64_t *slack_ps; /* [events]; NULL: not wanted */
     ms_vector *boxes;
@@ -317,18 +305,6 @@ static void add_waiting(collecting *picture, const gap *idle_gap) {
     }
 }
 
-/* Whether computation `event` belongs to an open pass: the same stage, microbatch, step and kind.
- */
-static bool belongs(const collecting *picture, const open_pass *pass, int32_t event) {
-    const ms_trace *trace = picture->trace;
-    if (pass->box < 0 || pass->stage != trace->events[event].stage ||
-        pass->mb != trace->events[event].mb || pass->step != trace->events[event].step) {
-        return false;
-    }
-    uint8_t open_kind = MS_AT(picture->boxes, ms_gantt_box, pass->box).kind;
-    return ms_trace_is_one_pass(open_kind, trace->events[event].kind);
-}
-
 /* Append a part for an operation that repeats forward work. */
 static void add_recomputation(collecting *picture, int32_t row, int32_t event) {
     const ms_trace *trace = picture->trace;
@@ -350,7 +326,7 @@ static double slack_of(const collecting *picture, int32_t event) {
  * the row's two open passes.  waits_first: first box of the waiting right before it. */
 static void open_box(collecting *picture, int32_t row, int32_t event, size_t waits_first) {
     const ms_trace *trace = picture->trace;
-    row_state *state = &picture->rows[row];
+    ms_open_stream *state = &picture->rows[row];
     const ms_gantt_box box = {
         .start = seconds(trace->events[event].start_ps),
         .end = seconds(trace->events[event].end_ps),
@@ -361,13 +337,9 @@ static void open_box(collecting *picture, int32_t row, int32_t event, size_t wai
         .kind = trace->events[event].kind,
         .waited = seconds(trace->merged_count > 0 ? trace->events[event].waited_ps : 0),
         .slack = slack_of(picture, event)};
-    state->last = 1 - state->last;
-    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)picture->boxes->count,
-                                             .stage = trace->events[event].stage,
-                                             .step = trace->events[event].step,
-                                             .mb = trace->events[event].mb,
-                                             .waits_first = waits_first,
-                                             .waits_end = picture->boxes->count};
+    (void)ms_open_stream_add(state, &trace->events[event], (int32_t)picture->boxes->count);
+    picture->waits[2 * row + state->last] =
+        (pass_waits){.first = waits_first, .end = picture->boxes->count};
     (void)ms_vector_add(picture->boxes, &box, 1);
 }
 
@@ -375,38 +347,42 @@ static void open_box(collecting *picture, int32_t row, int32_t event, size_t wai
  * later one began. The picture draws the forward pass in the upper half of the row (`half` 1) and
  * the other one in the lower half (`half` 2). The waiting right before the later pass lies inside
  * the earlier pass, so its boxes become parts of the earlier one. A pass is paired once. */
-static void pair_up(collecting *picture, row_state *state) {
-    open_pass *a = &state->passes[0];
-    open_pass *b = &state->passes[1];
-    if (a->is_paired || b->is_paired || a->box < 0 || b->box < 0) {
+static void pair_up(collecting *picture, int32_t row) {
+    pass_waits *waits = &picture->waits[2 * row];
+    const int32_t a = picture->rows[row].passes[0].row;
+    const int32_t b = picture->rows[row].passes[1].row;
+    if (waits[0].is_paired || waits[1].is_paired || a < 0 || b < 0) {
         return;
     }
-    const open_pass *later = a->box > b->box ? a : b;
-    for (size_t i = later->waits_first; i < later->waits_end; i++) {
+    const pass_waits *later = a > b ? &waits[0] : &waits[1];
+    for (size_t i = later->first; i < later->end; i++) {
         MS_AT(picture->boxes, ms_gantt_box, i).is_part = true;
     }
-    bool is_upper = MS_AT(picture->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
-    const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a->box : b->box),
-                               .lower = (size_t)(is_upper ? b->box : a->box)};
+    bool is_upper = MS_AT(picture->boxes, ms_gantt_box, a).kind == MS_OP_FORWARD;
+    const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a : b),
+                               .lower = (size_t)(is_upper ? b : a)};
     MS_AT(picture->boxes, ms_gantt_box, pair.upper).half = 1;
     MS_AT(picture->boxes, ms_gantt_box, pair.lower).half = 2;
     (void)ms_vector_add(picture->pairs, &pair, 1);
-    a->is_paired = b->is_paired = true;
+    waits[0].is_paired = waits[1].is_paired = true;
 }
 
-/* Extend the box of open pass `which` (0 or 1) to the end of computation `event`. A box that began
- * with recomputation gets the kind of its backward pass. If the other pass ran last, the two are a
- * pair. */
-static void grow_box(collecting *picture, row_state *state, int which, int32_t event) {
-    ms_gantt_box *open = &MS_AT(picture->boxes, ms_gantt_box, state->passes[which].box);
-    int64_t waited_ps = picture->trace->events[event].start_ps - state->end_ps;
+/* Extend the box of the open pass with which computation `event` goes on to the event's end. A box
+ * that began with recomputation gets the kind of its backward pass. If the other pass ran last, the
+ * two are a pair. */
+static void grow_box(collecting *picture, int32_t row, int32_t event) {
+    const ms_trace_event *grown_by = &picture->trace->events[event];
+    ms_open_stream *state = &picture->rows[row];
+    int last = state->last;
+    int32_t box = ms_open_stream_add(state, grown_by, -1);
+    ms_gantt_box *open = &MS_AT(picture->boxes, ms_gantt_box, box);
+    int64_t waited_ps = grown_by->start_ps - state->end_ps;
     open->waited += waited_ps > 0 ? seconds(waited_ps) : 0.0;
     open->slack = fmin(open->slack, slack_of(picture, event));
-    open->end = seconds(picture->trace->events[event].end_ps);
-    open->kind = open->kind == MS_OP_RECOMPUTE ? picture->trace->events[event].kind : open->kind;
-    if (which != state->last) {
-        pair_up(picture, state);
-        state->last = which;
+    open->end = seconds(grown_by->end_ps);
+    open->kind = open->kind == MS_OP_RECOMPUTE ? grown_by->kind : open->kind;
+    if (state->last != last) {
+        pair_up(picture, row);
     }
 }
 
@@ -415,25 +391,23 @@ static void grow_box(collecting *picture, row_state *state, int which, int32_t e
 static void add_computation(collecting *picture, int32_t event) {
     const ms_trace *trace = picture->trace;
     int32_t row = trace->streams[trace->events[event].stream].rank_index;
-    row_state *state = &picture->rows[row];
-    int which = belongs(picture, &state->passes[0], event)   ? 0
-                : belongs(picture, &state->passes[1], event) ? 1
-                                                             : -1;
+    ms_open_stream *state = &picture->rows[row];
+    bool goes_on = ms_open_stream_find(state, &trace->events[event]) >= 0;
     const gap before = {.from = state->end_ps,
                         .to = trace->events[event].start_ps,
                         .row = row,
                         .cause = trace->events[event].cause,
                         .step = trace->events[event].step,
-                        .is_part = which >= 0};
+                        .is_part = goes_on};
     size_t waits_first = picture->boxes->count;
     add_waiting(picture, &before);
     bool is_barrier = trace->events[event].stage < 0 && before.to == trace->events[event].end_ps;
-    if (which >= 0 && !picture->boxes->failed) {
-        grow_box(picture, state, which, event);
+    if (goes_on && !picture->boxes->failed) {
+        grow_box(picture, row, event);
     } else if (!is_barrier) { /* a barrier takes no time, so that it needs no box */
         open_box(picture, row, event, waits_first);
         if (before.to < before.from) {
-            pair_up(picture, state); /* whole passes that overlap, in a trace of passes */
+            pair_up(picture, row); /* whole passes that overlap, in a trace of passes */
         }
     }
     if (trace->events[event].kind == MS_OP_RECOMPUTE) {
@@ -491,19 +465,19 @@ ms_status ms_passes_collect(const ms_trace *trace, const ms_passes_choice *choic
                               .pairs.item_B = sizeof(ms_pass_pair),
                               .idle.item_B = sizeof(ms_idle_span)};
     collecting picture = {.trace = trace,
-                          .rows = MS_NEW(scratch, row_state, trace->rank_count),
+                          .rows = ms_open_streams_new(scratch, trace->rank_count),
+                          .waits = MS_NEW(scratch, pass_waits, 2 * trace->rank_count),
                           .is_shown = ms_passes_shown(trace, scratch),
                           .slack_ps = choice == NULL ? NULL : choice->slack_ps,
                           .boxes = &passes_out->boxes,
                           .pairs = &passes_out->pairs,
                           .idle = &passes_out->idle};
     const ms_shown_rows *rows = choice == NULL ? NULL : choice->rows;
-    if (picture.rows == NULL || picture.is_shown == NULL ||
+    if (picture.rows == NULL || picture.waits == NULL || picture.is_shown == NULL ||
         build_rank_comms(trace, scratch, &picture.own) != MS_OK) {
         return MS_E_NOMEM;
     }
     for (int32_t row = 0; row < trace->rank_count; row++) {
-        picture.rows[row].passes[0].box = picture.rows[row].passes[1].box = -1;
         picture.is_shown[row] = picture.is_shown[row] && (rows == NULL || rows->row_of[row] >= 0);
     }
     /* events of one stream are in the order in which they run */
