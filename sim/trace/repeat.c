@@ -437,11 +437,12 @@ static void *keep(const unfolding *state, ms_vector *vector, int32_t *count_out)
     return ms_vector_keep(vector, state->arena);
 }
 
-/* Replace the events and members of the trace by those of the run.  has_passes: merge the
- * operations of passes.  Returns as order_copies. */
-static ms_status copy_events(unfolding *state, bool has_passes, int32_t most) {
+/* Replace the events and members of the trace by those of the run.  passes_above: number of events
+ * above which the operations of passes are merged.  Returns as order_copies. */
+static ms_status copy_events(unfolding *state, int32_t passes_above, int32_t most) {
     ms_trace *trace = state->trace;
     ms_status status = order_copies(state, most);
+    bool has_passes = status == MS_OK && state->number[state->old_count] > passes_above;
     if (status != MS_OK || (has_passes && !find_inside(state))) {
         return status != MS_OK ? status : MS_E_NOMEM;
     }
@@ -501,8 +502,8 @@ static bool is_inside_run(const ms_trace *trace) {
     return last_ps <= trace->step_ps;
 }
 
-/* Add the copies of one repeated period to a trace.  has_passes, most: as in copy_events. */
-static ms_status apply_repeated_period(const ms_repeated_period *repeated, bool has_passes,
+/* Add the copies of one repeated period to a trace.  passes_above, most: as in copy_events. */
+static ms_status apply_repeated_period(const ms_repeated_period *repeated, int32_t passes_above,
                                        int32_t most, ms_arena *arena, ms_trace *trace) {
     ms_arena scratch;
     ms_arena_init(&scratch);
@@ -516,22 +517,11 @@ static ms_status apply_repeated_period(const ms_repeated_period *repeated, bool 
                        .to_ps = ms_to_ps(repeated->from_s + repeated->period_s),
                        .old_members = trace->members,
                        .members = {.item_B = sizeof(ms_trace_member)}};
-    ms_status status = copy_events(&state, has_passes, most);
+    ms_status status = copy_events(&state, passes_above, most);
     ms_vector_release(&state.members);
     ms_arena_release(&scratch);
     status = status == MS_OK ? copy_memory(&state) : status;
     return status == MS_OK && !is_inside_run(trace) ? MS_E_INPUT : status;
-}
-
-/* Number of events of a trace with all copies. */
-static double count_events(const ms_steady *repeat, const ms_trace *trace) {
-    double count = trace->event_count;
-    for (int32_t i = 0; i < trace->event_count; i++) {
-        for (int32_t s = 0; s < repeat->count; s++) {
-            count += ms_trace_repeat_copies(&repeat->of_step[s], trace->events[i].start_ps);
-        }
-    }
-    return count;
 }
 
 /* Passes are merged with the last repeated period, as a pass may reach from one into the next. */
@@ -539,11 +529,12 @@ ms_status ms_trace_repeat_apply(const ms_steady *repeat, int32_t passes_above, i
                                 ms_arena *arena, ms_trace *trace) {
     static const ms_repeated_period NONE = {.times = 0};
     ms_status status = MS_OK;
-    bool has_passes = trace->events != NULL && count_events(repeat, trace) > passes_above;
-    bool is_asked_for = trace->events != NULL && (repeat->count > 0 || has_passes);
+    bool is_asked_for =
+        trace->events != NULL && (repeat->count > 0 || trace->event_count > passes_above);
     for (int32_t i = 0; (i == 0 || i < repeat->count) && is_asked_for && status == MS_OK; i++) {
         status = apply_repeated_period(repeat->count > 0 ? &repeat->of_step[i] : &NONE,
-                                       has_passes && i + 1 >= repeat->count, most, arena, trace);
+                                       i + 1 >= repeat->count ? passes_above : INT32_MAX, most,
+                                       arena, trace);
     }
     return status;
 }

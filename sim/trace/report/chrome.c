@@ -176,23 +176,18 @@ static void put_name(chrome *writer, const char *key, const char *name) {
 
 /* ---- names ---- */
 
-/* Write an event that names a process or thread.  kind: "process_name" or "thread_name". */
-static void put_metadata(chrome *writer, int32_t process, int32_t thread, const char *kind,
-                         const char *name) {
-    begin(writer, 'M', process, thread);
-    put_text(writer, "name", kind);
-    ms_buffer_puts(&writer->pending, ",\"args\":{\"name\":");
+/* Write the events that give a process or thread its name and its position in the viewer.  thread:
+ * -1: of the process. */
+static void put_metadata(chrome *writer, int32_t process, int32_t thread, const char *name,
+                         int32_t order) {
+    const char *kind = thread < 0 ? "process" : "thread";
+    begin(writer, 'M', process, thread < 0 ? 0 : thread);
+    ms_buffer_printf(&writer->pending, ",\"name\":\"%s_name\",\"args\":{\"name\":", kind);
     ms_json_write_string(&writer->pending, name);
     ms_buffer_puts(&writer->pending, "}}");
-}
-
-/* Write an event that gives a process or thread its position in the viewer.  kind:
- * "process_sort_index" or "thread_sort_index". */
-static void put_order(chrome *writer, int32_t process, int32_t thread, const char *kind,
-                      int32_t order) {
-    begin(writer, 'M', process, thread);
-    put_text(writer, "name", kind);
-    ms_buffer_printf(&writer->pending, ",\"args\":{\"sort_index\":%d}}", order);
+    begin(writer, 'M', process, thread < 0 ? 0 : thread);
+    ms_buffer_printf(&writer->pending, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}}",
+                     kind, order);
 }
 
 /* Write the names of the processes: all ranks with events. */
@@ -208,8 +203,7 @@ static void put_processes(chrome *writer) {
             snprintf(name + used, sizeof name - (size_t)used, " (stands for %d)",
                      rank->multiplicity);
         }
-        put_metadata(writer, i, 0, "process_name", name);
-        put_order(writer, i, 0, "process_sort_index", i);
+        put_metadata(writer, i, -1, name, i);
     }
 }
 
@@ -244,14 +238,12 @@ static void put_threads(chrome *writer) {
             }
         }
         if (is_shown(writer, stream->axis) && writer->is_shown[stream->rank_index]) {
-            put_metadata(writer, stream->rank_index, writer->thread[i], "thread_name", name);
-            put_order(writer, stream->rank_index, writer->thread[i], "thread_sort_index",
-                      writer->thread[i]);
+            put_metadata(writer, stream->rank_index, writer->thread[i], name, writer->thread[i]);
         }
     }
     for (int32_t rank = 0; rank < writer->trace->rank_count && has_second(writer); rank++) {
-        put_metadata(writer, rank, writer->second[rank], "thread_name", "compute, overlapped");
-        put_order(writer, rank, writer->second[rank], "thread_sort_index", writer->compute[rank]);
+        put_metadata(writer, rank, writer->second[rank], "compute, overlapped",
+                     writer->compute[rank]);
     }
 }
 
