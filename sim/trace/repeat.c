@@ -123,19 +123,25 @@ static int by_start(const void *left, const void *right) {
     return (a->event > b->event) - (a->event < b->event);
 }
 
-/* Fill in `order`.  Returns false when memory runs out. */
-static bool put_in_order(unfolding *state) {
-    event_start *starts = MS_NEW(state->scratch, event_start, state->old_count);
-    for (int32_t i = 0; starts != NULL && i < state->old_count; i++) {
-        starts[i] = (event_start){state->old[i].start_ps, i};
+int32_t *ms_trace_events_sort(const ms_trace_event *events, int32_t count, ms_arena *arena) {
+    ms_arena scratch;
+    ms_arena_init(&scratch);
+    int32_t *order = MS_NEW(arena, int32_t, count);
+    event_start *starts = MS_NEW(&scratch, event_start, count);
+    bool is_full = order == NULL || starts == NULL;
+    bool is_sorted = true;
+    for (int32_t i = 0; i < count && !is_full; i++) {
+        starts[i] = (event_start){events[i].start_ps, i};
+        is_sorted = is_sorted && (i == 0 || starts[i].start_ps >= starts[i - 1].start_ps);
     }
-    if (starts != NULL) {
-        qsort(starts, (size_t)state->old_count, sizeof *starts, by_start);
+    if (!is_full && !is_sorted) {
+        qsort(starts, (size_t)count, sizeof *starts, by_start);
     }
-    for (int32_t i = 0; starts != NULL && i < state->old_count; i++) {
-        state->order[i] = starts[i].event;
+    for (int32_t i = 0; i < count && !is_full; i++) {
+        order[i] = starts[i].event;
     }
-    return starts != NULL;
+    ms_arena_release(&scratch);
+    return is_full ? NULL : order;
 }
 
 /* Fill in `number`.  Returns the number of all copies; -1 if there are more than `most`. */
@@ -172,12 +178,12 @@ static ms_status order_copies(unfolding *state, int32_t most) {
     int32_t streams = state->trace->stream_count;
     state->number = MS_NEW(state->scratch, int32_t, (size_t)state->old_count + 1);
     state->later = MS_NEW(state->scratch, int32_t, state->old_count);
-    state->order = MS_NEW(state->scratch, int32_t, state->old_count);
+    state->order = ms_trace_events_sort(state->old, state->old_count, state->scratch);
     state->first_member = MS_NEW(state->scratch, int32_t, state->old_count);
     state->last_row = MS_NEW(state->scratch, int32_t, streams);
     int32_t *last = MS_NEW(state->scratch, int32_t, streams);
     int32_t *before = MS_NEW(state->scratch, int32_t, state->old_count);
-    if (state->scratch->has_failed || !put_in_order(state)) {
+    if (state->scratch->has_failed || state->order == NULL) {
         return MS_E_NOMEM;
     }
     memset(last, -1, (size_t)streams * sizeof *last);
@@ -418,15 +424,15 @@ static void close_seams(unfolding *state) {
 /* Keep the events of the file that are inside passes.  Returns false when memory runs out. */
 static bool keep_inside(unfolding *state) {
     ms_trace *trace = state->trace;
-    trace->inside = MS_NEW(state->arena, ms_trace_event, state->old_count);
-    for (int32_t i = 0; i < state->old_count && trace->inside != NULL; i++) {
+    trace->merged.inside = MS_NEW(state->arena, ms_trace_event, state->old_count);
+    for (int32_t i = 0; i < state->old_count && trace->merged.inside != NULL; i++) {
         if (state->is_inside[i]) {
-            trace->inside[trace->inside_count++] = state->old[i];
+            trace->merged.inside[trace->merged.inside_count++] = state->old[i];
         }
     }
-    trace->inside_repeat = *state->repeat;
-    trace->merged_count = state->number[state->old_count];
-    return trace->inside != NULL;
+    trace->merged.repeat = *state->repeat;
+    trace->merged.count = state->number[state->old_count];
+    return trace->merged.inside != NULL;
 }
 
 /* Move the items of a vector to the arena of the trace.  *count_out: how many.  Returns NULL when

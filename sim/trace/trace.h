@@ -91,7 +91,7 @@ enum {
     MS_TRACE_TABLES = 1 << 1, /**< the small tables and /whatif as trees (ms_trace.tables) */
     MS_TRACE_MERGED = 1 << 2, /**< of a run of more than MS_TRACE_OPERATIONS_MAX operations one
                                  event for all computations of a pass, and no event for
-                                 communication of one rank inside a pass (ms_trace.inside) */
+                                 communication of one rank inside a pass (ms_trace_merged.inside) */
 };
 
 /** Above this number of operations MS_TRACE_MERGED merges those of a pass. */
@@ -161,6 +161,16 @@ typedef struct ms_trace_inputs {
                               "KEY = VALUE  # ORIGIN" (config.h) */
 } ms_trace_inputs;
 
+/** What MS_TRACE_MERGED has merged. */
+typedef struct ms_trace_merged {
+    int32_t count; /**< operations that the events were merged from; 0: nothing is merged */
+    ms_trace_event *inside; /**< [inside_count] communications of the file inside merged passes,
+                               without causes */
+    int32_t inside_count;
+    ms_repeated_period repeat; /**< where an event of `inside` lies in it, the event stands for its
+                                  copies (repeat.h), too */
+} ms_trace_merged;
+
 /** A trace in memory; everything in the arena of ms_trace_read. */
 typedef struct ms_trace {
     const char *path;
@@ -182,12 +192,7 @@ typedef struct ms_trace {
     int32_t memory_count;
     ms_trace_event *events; /**< [event_count]; NULL without MS_TRACE_EVENTS */
     int32_t event_count;
-    int32_t merged_count; /**< operations that the events were merged from; 0: nothing is merged */
-    ms_trace_event *inside; /**< [inside_count] communications of the file inside merged passes,
-                               with indices of the file; where it lies in inside_repeat, each stands
-                               for its copies (trace/repeat.h), too */
-    int32_t inside_count;
-    ms_repeated_period inside_repeat;
+    ms_trace_merged merged;
 } ms_trace;
 
 /** Read a trace.

@@ -10,8 +10,8 @@
 #include "base/config/config.h"
 #include "fuzz_target.h"
 #include "trace/report/report.h"
-#include "trace_page.h"
 #include "trace/trace.h"
+#include "trace_page.h"
 
 enum { TEXTS_MAX = 24, INPUT_MAX_B = 4096 };
 

@@ -502,7 +502,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
                      .context = context,
                      .has_passes = trace->level == MS_TRACE_PASSES ||
                                    trace->event_count > MS_TRACE_OPERATIONS_MAX ||
-                                   trace->merged_count > 0};
+                                   trace->merged.count > 0};
     ms_arena_init(&arena);
     writer.status = prepare(&writer, &arena);
     if (writer.status == MS_OK) {

@@ -335,7 +335,7 @@ static void open_box(collecting *picture, int32_t row, int32_t event, size_t wai
         .step = trace->events[event].step,
         .chunk = trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
         .kind = trace->events[event].kind,
-        .waited = seconds(trace->merged_count > 0 ? trace->events[event].waited_ps : 0),
+        .waited = seconds(trace->merged.count > 0 ? trace->events[event].waited_ps : 0),
         .slack = slack_of(picture, event)};
     (void)ms_open_stream_add(state, &trace->events[event], (int32_t)picture->boxes->count);
     picture->waits[2 * row + state->last] =

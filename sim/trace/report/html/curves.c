@@ -128,12 +128,12 @@ static void add_all_sent(sending *s) {
             add_sent(s, &trace->events[trace->members[i].event], trace->members[i].stream, 0);
         }
     }
-    for (int32_t i = 0; i < trace->inside_count; i++) {
-        const ms_trace_event *event = &trace->inside[i];
-        int32_t copies = ms_trace_repeat_copies(&trace->inside_repeat, event->start_ps);
+    for (int32_t i = 0; i < trace->merged.inside_count; i++) {
+        const ms_trace_event *event = &trace->merged.inside[i];
+        int32_t copies = ms_trace_repeat_copies(&trace->merged.repeat, event->start_ps);
         for (int32_t copy = 0; copy <= copies; copy++) {
             add_sent(s, event, event->stream,
-                     ms_trace_repeat_shift_ps(&trace->inside_repeat, copy));
+                     ms_trace_repeat_shift_ps(&trace->merged.repeat, copy));
         }
     }
 }

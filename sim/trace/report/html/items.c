@@ -141,7 +141,7 @@ static void choose_items(collecting_items *state) {
          count_items(state, &all, &whole)) {
         thin_rows(&state->page->rows);
     }
-    state->has_parts = all <= MS_PAGE_PARTS_MAX && state->page->trace->merged_count == 0;
+    state->has_parts = all <= MS_PAGE_PARTS_MAX && state->page->trace->merged.count == 0;
 }
 
 /* ---- writing ---- */

@@ -56,7 +56,7 @@ static void put_head(const ms_trace *trace, ms_buffer *json) {
     ms_page_put_string(json, "program_version", trace->program_version);
     ms_page_put_string(json, "level", ms_trace_level_name(trace->level));
     ms_buffer_printf(json, "\"end_ps\":%lld,\"events\":%d,", (long long)trace->step_ps,
-                     trace->merged_count > 0 ? trace->merged_count : trace->event_count);
+                     trace->merged.count > 0 ? trace->merged.count : trace->event_count);
     put_words(json);
     put_inputs(trace, json);
     ms_page_put_tree(json, "summary", trace->summary);
