@@ -126,16 +126,12 @@ static void put_digits(chrome *writer, int64_t number, int width) {
     ms_buffer_add(&writer->pending, digits + at, sizeof digits - at);
 }
 
-/* Begin a member of the event: a comma and its key. */
-static void put_key(chrome *writer, const char *key) {
-    ms_buffer_add(&writer->pending, ",\"", 2);
-    ms_buffer_puts(&writer->pending, key);
-    ms_buffer_add(&writer->pending, "\":", 2);
-}
+/* The beginning of a member of an event: a comma and its key, as one text to append. */
+#define KEY(name) ",\"" name "\":"
 
-/* Write a member of the event with a whole number. */
+/* Write a member of the event with a whole number.  key: KEY. */
 static void put_number(chrome *writer, const char *key, int64_t number) {
-    put_key(writer, key);
+    ms_buffer_puts(&writer->pending, key);
     put_digits(writer, number, 1);
 }
 
@@ -148,8 +144,8 @@ static void begin(chrome *writer, char phase, int32_t process, int32_t thread) {
     const char head[] = {',', '\n', '{', '"', 'p', 'h', '"', ':', '"', phase, '"'};
     int before = writer->has_events ? 0 : 1;
     ms_buffer_add(&writer->pending, head + before, sizeof head - (size_t)before);
-    put_number(writer, "pid", process);
-    put_number(writer, "tid", thread);
+    put_number(writer, KEY("pid"), process);
+    put_number(writer, KEY("tid"), thread);
     writer->has_events = true;
 }
 
@@ -162,13 +158,13 @@ static void put_time(chrome *writer, const char *key, int64_t ps) {
 
 /* Write a member of the event with a text. */
 static void put_text(chrome *writer, const char *key, const char *text) {
-    put_key(writer, key);
+    ms_buffer_puts(&writer->pending, key);
     ms_json_write_string(&writer->pending, text);
 }
 
 /* Write a member of the event with a name of this program, which needs no escapes. */
 static void put_name(chrome *writer, const char *key, const char *name) {
-    put_key(writer, key);
+    ms_buffer_puts(&writer->pending, key);
     ms_buffer_add(&writer->pending, "\"", 1);
     ms_buffer_puts(&writer->pending, name);
     ms_buffer_add(&writer->pending, "\"", 1);
@@ -289,10 +285,10 @@ static void put_argument(chrome *writer, const char *key, int64_t value) {
 static void put_slice(chrome *writer, int32_t stream, const int64_t span_ps[2], const char *name,
                       const char *category) {
     begin(writer, 'X', writer->trace->streams[stream].rank_index, writer->thread[stream]);
-    put_time(writer, "ts", span_ps[0]);
-    put_time(writer, "dur", span_ps[1] - span_ps[0]);
-    put_name(writer, "name", name);
-    put_name(writer, "cat", category);
+    put_time(writer, KEY("ts"), span_ps[0]);
+    put_time(writer, KEY("dur"), span_ps[1] - span_ps[0]);
+    put_name(writer, KEY("name"), name);
+    put_name(writer, KEY("cat"), category);
 }
 
 /* Write an event of the trace as a slice on one of its streams, with its columns as arguments. */
@@ -303,13 +299,13 @@ static void put_operation(chrome *writer, int32_t event, int32_t stream, int64_t
     put_slice(writer, stream, span, letter_of(trace->events[event].kind),
               is_computation ? ms_op_kind_name((ms_op_kind)trace->events[event].kind)
                              : ms_axis_name((ms_axis)trace->events[event].axis));
-    put_name(writer, "cname", colour_of(trace->events[event].kind));
-    put_number(writer, "args\":{\"event", event);
-    put_argument(writer, "stage", trace->events[event].stage);
-    put_argument(writer, "chunk", trace->events[event].chunk);
-    put_argument(writer, "mb", trace->events[event].mb);
-    put_argument(writer, "layer", trace->events[event].layer);
-    put_argument(writer, "bytes", llrint(trace->events[event].bytes));
+    put_name(writer, KEY("cname"), colour_of(trace->events[event].kind));
+    put_number(writer, KEY("args\":{\"event"), event);
+    put_argument(writer, KEY("stage"), trace->events[event].stage);
+    put_argument(writer, KEY("chunk"), trace->events[event].chunk);
+    put_argument(writer, KEY("mb"), trace->events[event].mb);
+    put_argument(writer, KEY("layer"), trace->events[event].layer);
+    put_argument(writer, KEY("bytes"), llrint(trace->events[event].bytes));
     if (is_computation) {
         ms_buffer_printf(&writer->pending, ",\"flop\":%.0f", trace->events[event].flop);
     }
@@ -342,12 +338,12 @@ static void put_arrow(chrome *writer, int32_t event) {
         return;
     }
     begin(writer, 's', stream->rank_index, writer->thread[trace->events[event].stream]);
-    put_time(writer, "ts", trace->events[event].start_ps);
-    put_number(writer, "id", event);
+    put_time(writer, KEY("ts"), trace->events[event].start_ps);
+    put_number(writer, KEY("id"), event);
     ms_buffer_puts(&writer->pending, ",\"name\":\"p2p\",\"cat\":\"p2p\"}");
     begin(writer, 'f', stream->peer_index, thread_of(writer, pass));
-    put_time(writer, "ts", llrint(pass->start * MS_PS_PER_S));
-    put_number(writer, "id", event);
+    put_time(writer, KEY("ts"), llrint(pass->start * MS_PS_PER_S));
+    put_number(writer, KEY("id"), event);
     ms_buffer_puts(&writer->pending, ",\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}");
 }
 
@@ -380,13 +376,13 @@ static void put_passes(chrome *writer) {
         }
         int64_t start = llrint(box->start * MS_PS_PER_S);
         begin(writer, 'X', box->row, thread_of(writer, box));
-        put_time(writer, "ts", start);
-        put_time(writer, "dur", llrint(box->end * MS_PS_PER_S) - start);
-        put_name(writer, "name", letter_of(box->kind));
-        put_name(writer, "cat", ms_op_kind_name((ms_op_kind)box->kind));
-        put_name(writer, "cname", colour_of(box->kind));
-        put_number(writer, "args\":{\"chunk", box->chunk);
-        put_argument(writer, "mb", box->mb);
+        put_time(writer, KEY("ts"), start);
+        put_time(writer, KEY("dur"), llrint(box->end * MS_PS_PER_S) - start);
+        put_name(writer, KEY("name"), letter_of(box->kind));
+        put_name(writer, KEY("cat"), ms_op_kind_name((ms_op_kind)box->kind));
+        put_name(writer, KEY("cname"), colour_of(box->kind));
+        put_number(writer, KEY("args\":{\"chunk"), box->chunk);
+        put_argument(writer, KEY("mb"), box->mb);
         ms_buffer_puts(&writer->pending, "}}");
     }
 }
@@ -406,16 +402,16 @@ static void put_idle(chrome *writer, const ms_idle_span *idle) {
         [MS_IDLE_UNKNOWN] = {"operations that the trace does not hold", "grey"},
     };
     begin(writer, 'X', idle->row, writer->compute[idle->row]);
-    put_time(writer, "ts", idle->start_ps);
-    put_time(writer, "dur", idle->end_ps - idle->start_ps);
-    put_name(writer, "name",
+    put_time(writer, KEY("ts"), idle->start_ps);
+    put_time(writer, KEY("dur"), idle->end_ps - idle->start_ps);
+    put_name(writer, KEY("name"),
              idle->cause == MS_IDLE_UNKNOWN
                  ? "idle"
                  : ms_time_category_name(ms_idle_category(&writer->phases, idle)));
-    put_name(writer, "cat", "idle");
-    put_name(writer, "cname", CAUSES[idle->cause].colour);
-    put_name(writer, "args\":{\"waits_for", CAUSES[idle->cause].text);
-    put_argument(writer, "event", idle->event);
+    put_name(writer, KEY("cat"), "idle");
+    put_name(writer, KEY("cname"), CAUSES[idle->cause].colour);
+    put_name(writer, KEY("args\":{\"waits_for"), CAUSES[idle->cause].text);
+    put_argument(writer, KEY("event"), idle->event);
     ms_buffer_puts(&writer->pending, "}}");
 }
 
@@ -434,8 +430,8 @@ static void put_memory(chrome *writer) {
     for (int32_t i = 0; i < writer->trace->memory_count && writer->status == MS_OK; i++) {
         const ms_trace_memory *point = &writer->trace->memory[i];
         begin(writer, 'C', point->rank_index, 0);
-        put_time(writer, "ts", point->time_ps);
-        put_number(writer, "name\":\"memory\",\"args\":{\"bytes", llrint(point->bytes));
+        put_time(writer, KEY("ts"), point->time_ps);
+        put_number(writer, KEY("name\":\"memory\",\"args\":{\"bytes"), llrint(point->bytes));
         ms_buffer_puts(&writer->pending, "}}");
     }
 }
@@ -447,9 +443,9 @@ static void put_head(chrome *writer) {
     const ms_value *workload = ms_value_get(writer->trace->summary, "workload");
     ms_buffer_puts(&writer->pending, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"detail\":");
     ms_json_write_string(&writer->pending, writer->has_passes ? "passes" : "operations");
-    put_text(writer, "program", "meshsim");
-    put_text(writer, "version", writer->trace->program_version);
-    put_text(writer, "workload",
+    put_text(writer, KEY("program"), "meshsim");
+    put_text(writer, KEY("version"), writer->trace->program_version);
+    put_text(writer, KEY("workload"),
              workload != NULL && workload->type == MS_VALUE_STRING ? workload->as.string : "");
     ms_buffer_puts(&writer->pending, "},\n\"traceEvents\":[");
 }
