@@ -28,7 +28,8 @@ typedef struct rank_comms {
  * stored in a second. */
 typedef struct filling {
     const ms_trace *trace;
-    comm_span *spans; /* NULL: the spans are only counted */
+    const bool *is_shown; /* [rank_count] the ranks whose spans are wanted */
+    comm_span *spans;     /* NULL: the spans are only counted */
     size_t *end; /* [rank_count * MS_AXIS_COUNT] index behind the spans so far, or their number */
 } filling;
 
@@ -39,6 +40,9 @@ static size_t slot_of(int32_t rank_index, uint8_t axis) {
 
 /* Store, or count, the span of an event for a rank that takes part in it. */
 static void add_span(filling *fill, int32_t rank_index, int32_t event) {
+    if (!fill->is_shown[rank_index]) {
+        return;
+    }
     size_t *end = &fill->end[slot_of(rank_index, fill->trace->events[event].axis)];
     if (fill->spans != NULL) {
         fill->spans[*end] =
@@ -94,16 +98,17 @@ static size_t join_spans(comm_span *spans, size_t count) {
     return kept;
 }
 
-/* Find the spans of all ranks and axes of a trace.  *own_out: in `arena`.  O(events log events);
- * O(events) where the events of each rank and axis are in order. */
-static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_comms *own_out) {
+/* Find the spans of all shown ranks and axes of a trace.  *own_out: in `arena`.  O(events log
+ * events); O(events) where the events of each rank and axis are in order. */
+static ms_status build_rank_comms(const ms_trace *trace, const bool *is_shown, ms_arena *arena,
+                                  rank_comms *own_out) {
     size_t slots = slot_of(trace->rank_count, 0);
     size_t *first = MS_NEW(arena, size_t, slots);
     size_t *end = MS_NEW(arena, size_t, slots);
     if (first == NULL || end == NULL) {
         return MS_E_NOMEM;
     }
-    filling fill = {.trace = trace, .end = end};
+    filling fill = {.trace = trace, .is_shown = is_shown, .end = end};
     visit_communications(&fill);
     size_t total = 0;
     for (size_t i = 0; i < slots; i++) {
@@ -473,12 +478,12 @@ ms_status ms_passes_collect(const ms_trace *trace, const ms_passes_choice *choic
                           .pairs = &passes_out->pairs,
                           .idle = &passes_out->idle};
     const ms_shown_rows *rows = choice == NULL ? NULL : choice->rows;
-    if (picture.rows == NULL || picture.waits == NULL || picture.is_shown == NULL ||
-        build_rank_comms(trace, scratch, &picture.own) != MS_OK) {
-        return MS_E_NOMEM;
-    }
-    for (int32_t row = 0; row < trace->rank_count; row++) {
+    for (int32_t row = 0; row < trace->rank_count && picture.is_shown != NULL; row++) {
         picture.is_shown[row] = picture.is_shown[row] && (rows == NULL || rows->row_of[row] >= 0);
+    }
+    if (picture.rows == NULL || picture.waits == NULL || picture.is_shown == NULL ||
+        build_rank_comms(trace, picture.is_shown, scratch, &picture.own) != MS_OK) {
+        return MS_E_NOMEM;
     }
     /* events of one stream are in the order in which they run */
     for (int32_t i = 0; i < trace->event_count && !picture.boxes->failed; i++) {
