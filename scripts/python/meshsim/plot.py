@@ -281,9 +281,7 @@ def bars(names: Sequence[str], parts: Mapping[str, Numbers], unit: str = "", lim
         for bar, name, value, total in zip(axes.bar(range(len(names)), row, 0.8, bottom, color=colour, label=plain(part, 40)), names, row, totals):
             tell(bar, [f"{labels.get('x_label', '')} {name}: {part} {quantity(value, unit)} of {quantity(total, unit)}".strip()])
         bottom = [low + value for low, value in zip(bottom, row)]
-    for i in over:
-        axes.bar([i], [totals[i]], 0.8, fill=False, edgecolor="black", linewidth=1.5)
-        axes.text(i, totals[i], "!", ha="center", va="bottom", weight="bold")
+    axes.bar_label(axes.bar(over, [totals[i] for i in over], 0.8, fill=False, edgecolor="black", linewidth=1.5), ["!"] * len(over), weight="bold")
     if limit is not None:
         axes.plot(axes.get_xlim(), [limit if is_near else math.nan] * 2, "k", linestyle=(0, (4, 3)), label=f"{limit_name}: {quantity(limit, unit)}")
     _name(axes, range(len(names)), [plain(name, 30) for name in names], must_all=True)
