@@ -125,7 +125,7 @@ class Page(unittest.TestCase):
                 if name not in ("compute", "optimizer"):
                     self.assertAlmostEqual(sums[row, name] * 1e-12, ranks[f"{name}_s"][place], delta=1e-10, msg=name)
 
-    def check_passes(self, path, data, has_recomputation):
+    def check_passes(self, path, data):
         """The passes of a page are those of the events of a trace that holds all of them. Returns how many."""
         with h5py.File(path) as trace:
             names = {code: name for name, code in h5py.check_enum_dtype(trace["events/kind"].dtype).items()}
@@ -133,9 +133,9 @@ class Page(unittest.TestCase):
         wanted = {}
         for kind, axis, rank, mb, chunk, start, end in zip(*columns.values()):
             if axis == 0 and mb >= 0:
-                kind = kind if has_recomputation or names[kind] != "recompute" else {name: code for code, name in names.items()}["backward"]
-                before = wanted.get((rank, names[kind], mb, chunk), (start, end))
-                wanted[rank, names[kind], mb, chunk] = (min(before[0], start), max(before[1], end))
+                key = rank, names[kind].replace("recompute", "backward"), mb, chunk
+                before = wanted.get(key, (start, end))
+                wanted[key] = (min(before[0], start), max(before[1], end))
         found = {}
         for row, code, marks, start, end, of in page_data.items(data):
             if code < data["idle_code"] and of[0] >= 0 and not marks & PART:
@@ -147,14 +147,14 @@ class Page(unittest.TestCase):
         return len(found)
 
     def test_passes_are_those_of_the_events(self):
-        self.assertEqual(self.check_passes(self.trace, self.data, True), 32)
+        self.assertEqual(self.check_passes(self.trace, self.data), 32)
 
     def test_above_200000_operations_those_of_a_pass_are_merged(self):
         words = ("--set", "batch.global=8000", "--set", "recompute=full")
         trace, _, data = self.make("merged", *words, "--no-fast-forward")
         self.assertGreater(data["events"], 200000)
         self.assertFalse(data["items"]["has_parts"])
-        self.assertEqual(self.check_passes(trace, data, False), 2 * 2 * 4000)
+        self.assertEqual(self.check_passes(trace, data), 2 * 2 * 4000)
         ranks = data["tables"]["ranks"]
         idle = [sum(end - start for row, code, _, start, end, _ in page_data.items(data) if row == r and code >= data["idle_code"]) for r in range(2)]
         waited = [sum(of[3] for row, code, _, _, _, of in page_data.items(data) if row == r and code < data["idle_code"]) for r in range(2)]
@@ -170,6 +170,13 @@ class Page(unittest.TestCase):
         self.assertEqual([one[:3] for one in ours], [one[:3] for one in theirs])
         self.assertLess(max(max(abs(a[3] - b[3]), abs(a[4] - b[4])) for a, b in zip(ours, theirs)), 1000, "picoseconds, by the engine's clock")
         self.check_sent(repeated)
+        folded, whole = (self.memory_of("report", self.folder / f"{name}.h5", "-o", self.folder / "memory.html") for name in ("repeated", "merged"))
+        self.assertLess(folded, 0.6 * whole, "of what is repeated no operation is kept")
+
+    def memory_of(self, *words):
+        """The most memory that a call of the program needs at once [KiB]."""
+        call = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        return int(subprocess.run([sys.executable, "-c", call, PROGRAM, *map(str, words)], check=True, stdout=subprocess.PIPE).stdout)
 
     def test_several_traces_are_on_one_page(self):
         (self.folder / "other").mkdir()
