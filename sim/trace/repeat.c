@@ -87,6 +87,7 @@ typedef struct unfolding {
     ms_open_stream *streams; /* [streams] while passes are merged; else NULL */
     bool *is_inside; /* [old_count] while passes are merged: it communicates inside a pass */
     const ms_trace_member *old_members;
+    int32_t most;      /* maximum number of new events, and of points of memory */
     ms_vector members; /* of ms_trace_member */
 } unfolding;
 
@@ -144,14 +145,14 @@ int32_t *ms_trace_events_sort(const ms_trace_event *events, int32_t count, ms_ar
     return is_full ? NULL : order;
 }
 
-/* Fill in `number`.  Returns the number of all copies; -1 if there are more than `most`. */
-static int32_t count_copies(unfolding *state, int32_t most) {
+/* Fill in `number`.  Returns the number of all copies; -1 if there are EVENTS_MAX or more. */
+static int32_t count_copies(unfolding *state) {
     int64_t count = 0;
-    for (int32_t i = 0; i < state->old_count && count <= most; i++) {
+    for (int32_t i = 0; i < state->old_count && count < EVENTS_MAX; i++) {
         state->number[i] = (int32_t)count;
         count += 1 + ms_trace_repeat_copies(state->repeat, state->old[i].start_ps);
     }
-    state->number[state->old_count] = count <= most ? (int32_t)count : -1;
+    state->number[state->old_count] = count < EVENTS_MAX ? (int32_t)count : -1;
     return state->number[state->old_count];
 }
 
@@ -172,9 +173,9 @@ static void find_later(unfolding *state, int32_t *last, int32_t *before) {
     }
 }
 
-/* Allocate and fill in the lists of the events.  most: maximum number of events.  Returns
- * MS_E_INPUT if there are more. */
-static ms_status order_copies(unfolding *state, int32_t most) {
+/* Allocate and fill in the lists of the events.  Returns MS_E_NOMEM also for more numbers than have
+ * room beside the events; MS_E_INPUT if there are EVENTS_MAX or more. */
+static ms_status order_copies(unfolding *state) {
     int32_t streams = state->trace->stream_count;
     state->number = MS_NEW(state->scratch, int32_t, (size_t)state->old_count + 1);
     state->later = MS_NEW(state->scratch, int32_t, state->old_count);
@@ -191,13 +192,14 @@ static ms_status order_copies(unfolding *state, int32_t most) {
     for (int32_t m = state->trace->member_count; m-- > 0;) {
         state->first_member[state->old_members[m].event] = m + 1;
     }
-    int32_t count = count_copies(state, most);
-    if (count < 0) {
-        return MS_E_INPUT;
+    int32_t count = count_copies(state);
+    if (count < 0 || count / 8 > state->most) {
+        return count < 0 ? MS_E_INPUT : MS_E_NOMEM;
     }
     state->row_of = MS_NEW(state->scratch, int32_t, count);
     state->old_of = MS_NEW(state->scratch, int32_t, count);
-    state->trace->events = MS_NEW(state->arena, ms_trace_event, count);
+    state->trace->events =
+        MS_NEW(state->arena, ms_trace_event, count < state->most ? count : state->most);
     state->trace->event_count = 0;
     return state->scratch->has_failed || state->trace->events == NULL ? MS_E_NOMEM : MS_OK;
 }
@@ -318,6 +320,10 @@ static void extend_pass(ms_trace_event *pass, const ms_trace_event *event, int64
 /* Append an event with its members, whose cause is a number so far. */
 static void append(unfolding *state, const ms_trace_event *event, int32_t old) {
     ms_trace *trace = state->trace;
+    if (trace->event_count == state->most) {
+        state->members.failed = true; /* too many events */
+        return;
+    }
     int32_t row = trace->event_count++;
     trace->events[row] = *event;
     state->old_of[row] = old;
@@ -445,14 +451,17 @@ static void *keep(const unfolding *state, ms_vector *vector, int32_t *count_out)
 
 /* Replace the events and members of the trace by those of the run.  passes_above: number of events
  * above which the operations of passes are merged.  Returns as order_copies. */
-static ms_status copy_events(unfolding *state, int32_t passes_above, int32_t most) {
+static ms_status copy_events(unfolding *state, int32_t passes_above) {
     ms_trace *trace = state->trace;
-    ms_status status = order_copies(state, most);
+    ms_status status = order_copies(state);
     bool has_passes = status == MS_OK && state->number[state->old_count] > passes_above;
     if (status != MS_OK || (has_passes && !find_inside(state))) {
         return status != MS_OK ? status : MS_E_NOMEM;
     }
     add_copies(state);
+    if (state->members.failed) {
+        return MS_E_NOMEM;
+    }
     find_causes(state);
     close_seams(state);
     trace->members = keep(state, &state->members, &trace->member_count);
@@ -464,7 +473,8 @@ static ms_status copy_events(unfolding *state, int32_t passes_above, int32_t mos
  * repetition. */
 static void copy_points(const unfolding *state, const ms_trace_memory *first,
                         const ms_trace_memory *end, ms_vector *points) {
-    for (int32_t copy = 1; copy <= state->repeat->times; copy++) {
+    for (int32_t copy = 1; copy <= state->repeat->times && !points->failed; copy++) {
+        points->failed = points->count > (size_t)state->most;
         for (const ms_trace_memory *p = first; p < end; p++) {
             ms_trace_memory *point = ms_vector_next(points);
             if (point != NULL) {
@@ -522,8 +532,9 @@ static ms_status apply_repeated_period(const ms_repeated_period *repeated, int32
                        .from_ps = ms_to_ps(repeated->from_s),
                        .to_ps = ms_to_ps(repeated->from_s + repeated->period_s),
                        .old_members = trace->members,
+                       .most = most,
                        .members = {.item_B = sizeof(ms_trace_member)}};
-    ms_status status = copy_events(&state, passes_above, most);
+    ms_status status = copy_events(&state, passes_above);
     ms_vector_release(&state.members);
     ms_arena_release(&scratch);
     status = status == MS_OK ? copy_memory(&state) : status;

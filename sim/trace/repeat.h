@@ -31,9 +31,10 @@ int64_t ms_trace_repeat_shift_ps(const ms_repeated_period *repeat, int32_t copy)
 /** Add the copies of all repeated events and points of memory to a trace, and sort its events by
  * start. A run of more than `passes_above` events gets one event per pass, as MS_TRACE_MERGED says.
  * A trace without events is not changed, nor is one with no copies and too few events.
- *  most: maximum number of events with all copies.  trace: as read from the file; its new arrays
- * are in `arena`.  Returns MS_OK; MS_E_NOMEM; MS_E_INPUT if there are more than `most` events, or
- * some end after the run (neither reported).  O(n log n) for n events of the file, O(events). */
+ *  most: maximum number of events, and of points of memory.  trace: as read from the file; its new
+ * arrays are in `arena`.  Returns MS_OK; MS_E_NOMEM, also for more than `most`; MS_E_INPUT if there
+ * are more than 2^30 events, or some end after the run (neither reported).  O(n log n) for n events
+ * of the file, O(events). */
 ms_status ms_trace_repeat_apply(const ms_steady *repeat, int32_t passes_above, int32_t most,
                                 ms_arena *arena, ms_trace *trace);
 
