@@ -359,12 +359,14 @@ static void check_causes(trace_tables *read) {
 static void read_events(trace_tables *read) {
     ms_trace *trace = read->trace;
     bool is_wanted = (read->file->what & MS_TRACE_EVENTS) != 0;
+    ms_arena *arena = read->arena;
+    read->arena = read->file->events;
     trace->events = read_table(read, &MS_TABLE_EVENTS, is_wanted, &trace->event_count);
-    if (!is_wanted || !goes_on(read)) {
-        return;
+    if (is_wanted && goes_on(read)) {
+        check_causes(read);
     }
-    check_causes(read);
-    for (int32_t i = 0; goes_on(read) && i < trace->event_count; i++) {
+    read->arena = arena;
+    for (int32_t i = 0; trace->events != NULL && goes_on(read) && i < trace->event_count; i++) {
         if (trace->events[i].end_ps < trace->events[i].start_ps) {
             fail_at(read, "/events/end_ps", i, "before its start");
         }

@@ -97,12 +97,12 @@ typedef struct event_rows {
     int32_t *row_of;   /* [op_count] row of an operation; -1: none */
     int32_t *first_op; /* [count] the operation of a row, or the first one of its pass */
     ms_vector members; /* of ms_trace_member */
-    /* Level passes: 1 + the row of each pass, by rank, step, microbatch, chunk and kind; 0: no row.
-     * next_op: [op_count] the next computation of the same pass; 0: none. last_op: [count] the last
-     * computation of a row's pass. */
-    int32_t *pass_rows, *next_op, *last_op;
-    int32_t mbs, chunks;
-    int32_t step; /* of the operation that is handled; operations are handled in their order */
+    int32_t step;      /* of the operation that is handled; operations are handled in their order */
+    /* Level passes, else NULL. next_op: [op_count] the next computation of the same pass; 0: none.
+     * last_op: [count] the last computation of a row's pass so far. streams: [stream_count] the
+     * pass to which the next computation of each stream may belong. */
+    int32_t *next_op, *last_op;
+    ms_open_stream *streams;
 } event_rows;
 
 /* Set `step` to that of the next operation that is handled. */
@@ -138,9 +138,6 @@ static void add_row(event_rows *rows, int32_t op) {
     rows->first_op[rows->count++] = op;
 }
 
-/* Number of kinds of passes: the first ones of ms_op_kind. */
-enum { PASS_KINDS = MS_OP_BACKWARD + 1 };
-
 /* Whether an operation is communication inside a pass: along an axis along which layers
  * communicate. */
 static bool is_inside_pass(const ms_dag_op *op) {
@@ -152,46 +149,27 @@ static bool is_part_of_pass(const ms_dag_op *op) {
     return op->axis == MS_AXIS_NONE && op->mb >= 0;
 }
 
-/* Index in pass_rows of the pass of an operation of the current step. A fused backward pass, or
- * input gradients, and the recomputation for them are one pass. */
-static size_t pass_at(const event_rows *rows, int32_t op) {
-    const ms_dag_op *facts = &rows->dag->ops[op];
-    bool is_backward = facts->kind == MS_OP_INPUT_GRAD || facts->kind == MS_OP_RECOMPUTE;
-    size_t at = (size_t)rows->dag->streams[first_stream(rows, op)].rank;
-    at = at * (size_t)rows->dag->step_count + (size_t)rows->step;
-    at = at * (size_t)rows->mbs + (size_t)facts->mb;
-    at = at * (size_t)rows->chunks + (size_t)(facts->chunk + 1);
-    return at * PASS_KINDS + (is_backward ? MS_OP_BACKWARD : facts->kind);
-}
-
-/* Allocate the lists of passes, all 0. Chunks count from -1 (none) on.  Returns false when memory
- * runs out. */
+/* Allocate the lists of passes, all 0.  Returns false when memory runs out. */
 static bool make_pass_lists(event_rows *rows, ms_arena *scratch) {
-    rows->chunks = 1;
-    for (int32_t op = 0; op < rows->dag->op_count; op++) {
-        const ms_dag_op *facts = &rows->dag->ops[op];
-        rows->mbs = facts->mb >= rows->mbs ? facts->mb + 1 : rows->mbs;
-        rows->chunks = facts->chunk + 1 >= rows->chunks ? facts->chunk + 2 : rows->chunks;
-    }
-    size_t passes = (size_t)rows->dag->rank_count * (size_t)rows->dag->step_count *
-                    (size_t)rows->mbs * (size_t)rows->chunks * PASS_KINDS;
-    rows->pass_rows = MS_NEW(scratch, int32_t, passes);
     rows->next_op = MS_NEW(scratch, int32_t, rows->dag->op_count);
     rows->last_op = MS_NEW(scratch, int32_t, rows->dag->op_count);
-    return rows->pass_rows != NULL && rows->next_op != NULL && rows->last_op != NULL;
+    rows->streams = ms_open_streams_new(scratch, rows->dag->stream_count);
+    return rows->next_op != NULL && rows->last_op != NULL && rows->streams != NULL;
 }
 
 /* Add a computation to the row of its pass, which is appended with its first computation. */
 static void add_to_pass(event_rows *rows, int32_t op) {
-    int32_t *row = &rows->pass_rows[pass_at(rows, op)];
-    if (*row == 0) {
+    const ms_dag_op *facts = &rows->dag->ops[op];
+    const ms_trace_event key = {
+        .mb = facts->mb, .stage = facts->stage, .step = (int16_t)rows->step, .kind = facts->kind};
+    int32_t row = ms_open_stream_add(&rows->streams[first_stream(rows, op)], &key, rows->count);
+    if (row == rows->count) {
         add_row(rows, op);
-        *row = rows->count;
     } else {
-        rows->next_op[rows->last_op[*row - 1]] = op;
-        rows->row_of[op] = *row - 1;
+        rows->next_op[rows->last_op[row]] = op;
+        rows->row_of[op] = row;
     }
-    rows->last_op[*row - 1] = op;
+    rows->last_op[row] = op;
 }
 
 /* Append the rows of all operations that the level holds. */
@@ -235,7 +213,7 @@ static int64_t end_ps(const event_rows *rows, int32_t op, int32_t first) {
  * then the operation for which that communication waited. */
 static int32_t cause_of(const event_rows *rows, int32_t row) {
     int32_t at = rows->timeline->cause[rows->first_op[row]];
-    bool has_passes = rows->pass_rows != NULL;
+    bool has_passes = rows->next_op != NULL;
     while (has_passes && at >= 0 && (rows->row_of[at] < 0 || rows->row_of[at] == row)) {
         at = rows->timeline->cause[at];
     }
@@ -282,7 +260,7 @@ static void make_event(void *context, size_t row, void *record_out) {
                               .step = (int16_t)rows->step,
                               .kind = facts->kind,
                               .axis = facts->axis};
-    if (rows->pass_rows != NULL && is_part_of_pass(facts)) {
+    if (rows->next_op != NULL && is_part_of_pass(facts)) {
         add_rest_of_pass(rows, op, event);
     }
 }

@@ -25,7 +25,8 @@ bool ms_h5_has_cells(hid_t data, int64_t rows, int64_t *stored_B_out);
 typedef struct ms_trace_file {
     hid_t hdf5;
     int64_t size_B;
-    unsigned what; /* MS_TRACE_EVENTS, MS_TRACE_TABLES */
+    unsigned what;    /* MS_TRACE_EVENTS, MS_TRACE_TABLES */
+    ms_arena *events; /* for the events of the file */
 } ms_trace_file;
 
 /* Limit on the bytes that all columns of a file unpack to: MS_COLUMNS_LEAST_B, and MS_COLUMNS_SHARE
@@ -34,8 +35,8 @@ typedef struct ms_trace_file {
  * ten times that is accepted. */
 enum { MS_COLUMNS_SHARE = 64, MS_COLUMNS_LEAST_B = 64 << 20 };
 
-/* Read the columns and check each number: all of *trace but its level, texts and trees, in `arena`.
- * Any fault goes to *fault.  O(cells). */
+/* Read the columns and check each number: all of *trace but its level, texts and trees, in `arena`,
+ * and the events in the file's own one. Any fault goes to *fault.  O(cells). */
 void ms_columns_read(const ms_trace_file *file, ms_arena *arena, ms_trace *trace,
                      ms_h5_fault *fault);
 

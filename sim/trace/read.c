@@ -30,7 +30,9 @@ typedef struct trace_reader {
     int descriptor;   /* of the open file, which stays the same if its name gets another file */
     ms_trace_file file;
     ms_arena *arena;
+    ms_arena folded; /* the events of the file, where copies replace them */
     ms_trace trace;
+    ms_steady repeat; /* periods of which the file holds one repetition */
     ms_h5_fault fault;
 } trace_reader;
 
@@ -41,6 +43,11 @@ static bool goes_on(const trace_reader *read) {
 
 /* Set a fault of the file, unless there is one already. */
 #define REFUSE(read, ...) ((void)ms_h5_set_fault(&(read)->fault, MS_E_INPUT, __VA_ARGS__))
+
+/* Limit on the memory of the child, and on that of the events of the run [B]. */
+static int64_t memory_B(const trace_reader *read) {
+    return CHILD_MEMORY_B + 2 * (MS_COLUMNS_LEAST_B + MS_COLUMNS_SHARE * read->file.size_B);
+}
 
 /* ---- texts ---- */
 
@@ -198,7 +205,7 @@ static int64_t read_version(trace_reader *read) {
 }
 
 /* Read the level of the trace, and the periods that the run repeats. */
-static void read_level(trace_reader *read, ms_steady *repeat_out) {
+static void read_level(trace_reader *read) {
     /* where the group is missing, ms_columns_read reports its first column */
     hid_t events = H5Lexists(read->file.hdf5, "events", H5P_DEFAULT) > 0
                        ? H5Gopen2(read->file.hdf5, "events", H5P_DEFAULT)
@@ -214,7 +221,7 @@ static void read_level(trace_reader *read, ms_steady *repeat_out) {
     if (level == MS_TRACE_LEVEL_COUNT) {
         REFUSE(read, "the trace is damaged at the attribute level of /events: '%s'", word);
     }
-    if (!ms_trace_repeat_read(repeat, repeat_out)) {
+    if (!ms_trace_repeat_read(repeat, &read->repeat)) {
         REFUSE(read, "the trace is damaged at the attribute fast_forwarded of /events: '%.100s'",
                repeat);
     }
@@ -254,25 +261,35 @@ static void open_hdf5(trace_reader *read) {
     (void)H5Pclose(access);
 }
 
-/* Read and check all parts of the open file, then add the copies of repeated events. The order
- * matters: bounds of columns depend on tables that are read before. */
+/* Read and check all parts of the open file. The order matters: bounds of columns depend on tables
+ * that are read before. */
 static void read_all(trace_reader *read) {
-    ms_steady repeat = {.count = 0};
     int64_t version = read_version(read);
     if (goes_on(read)) {
         ms_h5_check_file(read->file.hdf5, &read->fault);
     }
     read->trace.program_version =
         read_attribute(read, read->file.hdf5, "program_version", ATTRIBUTE_B);
-    read_level(read, &repeat);
+    read_level(read);
+    read->file.events = read->repeat.count > 0 ? &read->folded : read->arena;
     if (goes_on(read)) {
         ms_columns_read(&read->file, read->arena, &read->trace, &read->fault);
     }
     read_documents(read);
     read_summary(read, version);
     read_tables(read, version);
-    ms_status status =
-        goes_on(read) ? ms_trace_repeat_apply(&repeat, read->arena, &read->trace) : MS_OK;
+}
+
+/* Add the copies of repeated events, and merge the operations of passes if that is wanted. As many
+ * events are accepted as fit into the child's memory, so that a small file cannot take all of this
+ * process's. */
+static void make_events(trace_reader *read) {
+    int64_t most = memory_B(read) / (int64_t)sizeof(ms_trace_event);
+    int32_t passes_above =
+        (read->file.what & MS_TRACE_MERGED) != 0 ? MS_TRACE_OPERATIONS_MAX : INT32_MAX;
+    ms_status status = ms_trace_repeat_apply(
+        &read->repeat, passes_above, most < MS_TRACE_COUNT_MAX ? (int32_t)most : MS_TRACE_COUNT_MAX,
+        read->arena, &read->trace);
     if (status == MS_E_NOMEM) {
         (void)ms_h5_set_fault(&read->fault, MS_E_NOMEM, "out of memory");
     } else if (status != MS_OK) {
@@ -313,9 +330,11 @@ static ms_status read_here(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B])
     (void)H5dont_atexit();
     (void)H5Eget_auto2(H5E_DEFAULT, &print, &context);
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    ms_status status = read_file(read, cause_out);
+    if (read_file(read, cause_out) == MS_OK) {
+        make_events(read);
+    }
     (void)H5Eset_auto2(H5E_DEFAULT, print, context);
-    return status;
+    return read->fault.status;
 }
 
 /* Whether the open file has the size and the time of change that it had before. */
@@ -335,10 +354,9 @@ static ms_status read_twice(trace_reader *read, char cause_out[MS_CHILD_CAUSE_B]
         return MS_E_IO;
     }
     read->file.size_B = (int64_t)facts.st_size;
-    const int64_t columns_B = MS_COLUMNS_LEAST_B + MS_COLUMNS_SHARE * read->file.size_B;
     const ms_child_options options = {.library = "HDF5",
                                       .cpu_s = CHILD_CPU_S + read->file.size_B / 1000000,
-                                      .memory_B = CHILD_MEMORY_B + 2 * columns_B};
+                                      .memory_B = memory_B(read)};
     ms_status status = ms_child_run(read_in_child, read, &options, cause_out);
     if (status == MS_E_BUG) {
         char crash[MS_CHILD_CAUSE_B];
@@ -379,12 +397,14 @@ ms_status ms_trace_read(const char *path, unsigned what, ms_arena *arena, ms_dia
     char cause[MS_CHILD_CAUSE_B] = "";
     trace_reader read = {.path = path, .arena = arena, .trace.path = path, .fault.cause = cause};
     read.file.what = what;
+    ms_arena_init(&read.folded);
     read.descriptor = open_path(path, &read.fault);
     ms_status status = read.fault.status;
     if (status == MS_OK) {
         status = read_twice(&read, cause);
         close(read.descriptor);
     }
+    ms_arena_release(&read.folded);
     if (status == MS_OK) {
         *trace_out = read.trace;
     } else {

@@ -89,7 +89,13 @@ enum {
     MS_TRACE_NOTHING = 0,
     MS_TRACE_EVENTS = 1 << 0, /**< the operations */
     MS_TRACE_TABLES = 1 << 1, /**< the small tables and /whatif as trees (ms_trace.tables) */
+    MS_TRACE_MERGED = 1 << 2, /**< of a run of more than MS_TRACE_OPERATIONS_MAX operations one
+                                 event for all computations of a pass, and no event for
+                                 communication of one rank inside a pass (ms_trace_merged.inside) */
 };
+
+/** Above this number of operations MS_TRACE_MERGED merges those of a pass. */
+enum { MS_TRACE_OPERATIONS_MAX = 200000 };
 
 /** Maximum number of rows of a table in ms_trace.tables; a table with more rows is null there. */
 enum { MS_TRACE_TABLE_ROWS_MAX = 200000 };
@@ -121,12 +127,17 @@ typedef struct ms_trace_memory {
     double bytes; /**< allocated from here on [B] */
 } ms_trace_memory;
 
-/** A row of /events: an operation, or at level passes all computations of a pass. */
+/** A row of /events: an operation, or at level passes and where operations are merged all
+ * computations of a pass. */
 typedef struct ms_trace_event {
     int64_t start_ps;
     int64_t end_ps;
     double bytes; /**< [B] */
-    double flop;
+    union {
+        double flop;       /**< where nothing is merged */
+        int64_t waited_ps; /**< where operations are merged: of a pass the time between its
+                              computations in which the rank computes nothing; else 0 */
+    };
     int32_t rank;   /**< of the job, of the first member */
     int32_t stream; /**< of the first member */
     int32_t mb;     /**< microbatch, -1: none; so are stage, chunk and layer */
@@ -150,6 +161,16 @@ typedef struct ms_trace_inputs {
                               "KEY = VALUE  # ORIGIN" (config.h) */
 } ms_trace_inputs;
 
+/** What MS_TRACE_MERGED has merged. */
+typedef struct ms_trace_merged {
+    int32_t count; /**< operations that the events were merged from; 0: nothing is merged */
+    ms_trace_event *inside; /**< [inside_count] communications of the file inside merged passes,
+                               without causes */
+    int32_t inside_count;
+    ms_repeated_period repeat; /**< where an event of `inside` lies in it, the event stands for its
+                                  copies (repeat.h), too */
+} ms_trace_merged;
+
 /** A trace in memory; everything in the arena of ms_trace_read. */
 typedef struct ms_trace {
     const char *path;
@@ -171,14 +192,15 @@ typedef struct ms_trace {
     int32_t memory_count;
     ms_trace_event *events; /**< [event_count]; NULL without MS_TRACE_EVENTS */
     int32_t event_count;
+    ms_trace_merged merged;
 } ms_trace;
 
 /** Read a trace.
  *  A child process reads the file first, because HDF5 itself may crash on a damaged one; then this
- * process reads the same open file. Every number is checked:
+ * process reads the same open file and makes the events of the run. Every number is checked:
  * enums and indices lie within their tables, -1 stands for none, counts are at most 2^30, times lie
  * from 0 to step_ps and end no earlier than they start, bytes and FLOP are finite and not negative.
- *  what: MS_TRACE_EVENTS and MS_TRACE_TABLES, or-ed together.  *trace_out: in `arena`.
+ *  what: flags MS_TRACE_..., or-ed together.  *trace_out: in `arena`.
  *  Returns MS_OK; MS_E_INPUT when the file is no trace, is damaged or was written by a later
  * version; MS_E_IO when the system cannot open or read it; MS_E_NOMEM (all reported).  O(events).
  */

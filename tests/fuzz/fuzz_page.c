@@ -11,6 +11,7 @@
 #include "fuzz_target.h"
 #include "trace/report/report.h"
 #include "trace/trace.h"
+#include "trace_page.h"
 
 enum { TEXTS_MAX = 24, INPUT_MAX_B = 4096 };
 
@@ -180,7 +181,7 @@ static void write_trace(const line_list *lines, ms_arena *arena) {
     const ms_trace trace = make_trace(lines, arena);
     ms_buffer out;
     ms_buffer_init(&out);
-    require(ms_page_write_trace(&trace, MS_GANTT_EVERY_RANK, &out) == MS_OK);
+    require(write_trace_page(&trace, MS_GANTT_EVERY_RANK, &out) == MS_OK);
     check_page(ms_buffer_text(&out));
     check_trace(ms_buffer_text(&out), lines, arena);
     out.length = 0;

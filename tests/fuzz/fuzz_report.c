@@ -4,6 +4,7 @@
 #include "base/event.h"
 #include "fuzz_target.h"
 #include "trace/report/report.h"
+#include "trace_page.h"
 
 enum { RANKS_MAX = 6, STREAMS_MAX = 16, EVENTS_MAX = 64, EXTRA_MAX = 16 };
 
@@ -106,7 +107,7 @@ static void write_all(const ms_trace *trace, ms_arena *arena) {
     status = ms_gantt_write_svg(&gantt, 1, &out);
     require(status == MS_OK || (status == MS_E_RANGE && out.length == 0));
     out.length = 0;
-    status = ms_page_write_trace(trace, MS_GANTT_EVERY_RANK, &out);
+    status = write_trace_page(trace, MS_GANTT_EVERY_RANK, &out);
     require(status == MS_OK || (status == MS_E_RANGE && out.length == 0));
     ms_buffer_release(&out);
 }

@@ -2,6 +2,7 @@
  * drawn, written for trace viewers, and made into a page. */
 #include "fuzz_target.h"
 #include "trace/report/report.h"
+#include "trace_page.h"
 
 static ms_status swallow(void *context, const char *bytes, size_t length) {
     (void)context;
@@ -24,7 +25,7 @@ static void exercise(const char *path, ms_arena *arena) {
     ms_buffer page;
     ms_buffer_init(&page);
     if (status == MS_OK && trace.step_ps > 0 &&
-        ms_page_write_trace(&trace, MS_GANTT_PIPELINE_RANKS, &page) != MS_OK) {
+        write_trace_page(&trace, MS_GANTT_PIPELINE_RANKS, &page) != MS_OK) {
         abort();
     }
     ms_buffer_release(&page);

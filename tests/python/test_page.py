@@ -125,24 +125,73 @@ class Page(unittest.TestCase):
                 if name not in ("compute", "optimizer"):
                     self.assertAlmostEqual(sums[row, name] * 1e-12, ranks[f"{name}_s"][place], delta=1e-10, msg=name)
 
-    def test_passes_are_those_of_the_events(self):
-        with h5py.File(self.trace) as trace:
+    def check_passes(self, path, data):
+        """The passes of a page are those of the events of a trace that holds all of them. Returns how many."""
+        with h5py.File(path) as trace:
             names = {code: name for name, code in h5py.check_enum_dtype(trace["events/kind"].dtype).items()}
             columns = {name: trace["events"][name][:].tolist() for name in ("kind", "axis", "rank", "mb", "chunk", "start_ps", "end_ps")}
         wanted = {}
         for kind, axis, rank, mb, chunk, start, end in zip(*columns.values()):
             if axis == 0 and mb >= 0:
-                before = wanted.get((rank, names[kind], mb, chunk), (start, end))
-                wanted[rank, names[kind], mb, chunk] = (min(before[0], start), max(before[1], end))
+                key = rank, names[kind].replace("recompute", "backward"), mb, chunk
+                before = wanted.get(key, (start, end))
+                wanted[key] = (min(before[0], start), max(before[1], end))
         found = {}
-        for row, code, marks, start, end, of in page_data.items(self.data):
-            if code < self.data["idle_code"] and of[0] >= 0 and not marks & PART:
-                found[self.data["rows"][row]["rank"], self.data["kinds"][code], of[0], of[1]] = (start, end)
+        for row, code, marks, start, end, of in page_data.items(data):
+            if code < data["idle_code"] and of[0] >= 0 and not marks & PART:
+                found[data["rows"][row]["rank"], data["kinds"][code], of[0], of[1]] = (start, end)
                 self.assertLessEqual(0, of[2])
-                self.assertLessEqual(of[2], self.data["end_ps"] - end)
+                self.assertLessEqual(of[2], data["end_ps"] - end)
                 self.assertLessEqual(of[3], end - start)
         self.assertEqual(found, wanted)
-        self.assertEqual(len(found), 32)
+        return len(found)
+
+    def test_passes_are_those_of_the_events(self):
+        self.assertEqual(self.check_passes(self.trace, self.data), 32)
+
+    def test_above_200000_operations_those_of_a_pass_are_merged(self):
+        words = ("--set", "batch.global=8000", "--set", "recompute=full")
+        trace, _, data = self.make("merged", *words, "--no-fast-forward")
+        self.assertGreater(data["events"], 200000)
+        self.assertFalse(data["items"]["has_parts"])
+        self.assertEqual(self.check_passes(trace, data), 2 * 2 * 4000)
+        ranks = data["tables"]["ranks"]
+        idle = [sum(end - start for row, code, _, start, end, _ in page_data.items(data) if row == r and code >= data["idle_code"]) for r in range(2)]
+        waited = [sum(of[3] for row, code, _, _, _, of in page_data.items(data) if row == r and code < data["idle_code"]) for r in range(2)]
+        for r in range(2):
+            known = sum(ranks[f"{name}_s"][r] for name in data["categories"] if name not in ("compute", "optimizer"))
+            self.assertAlmostEqual((idle[r] + waited[r]) * 1e-12, known, delta=1e-7, msg="waiting inside passes is counted in them")
+            self.assertGreater(waited[r], 0)
+        self.check_sent(data)
+        _, _, repeated = self.make("repeated", *words)  # of which the file holds one period
+        self.assertLess((self.folder / "repeated.h5").stat().st_size, trace.stat().st_size / 10)
+        self.assertEqual(repeated["events"], data["events"])
+        ours, theirs = page_data.items(repeated), page_data.items(data)
+        self.assertEqual([one[:3] for one in ours], [one[:3] for one in theirs])
+        self.assertLess(max(max(abs(a[3] - b[3]), abs(a[4] - b[4])) for a, b in zip(ours, theirs)), 1000, "picoseconds, by the engine's clock")
+        self.check_sent(repeated)
+        folded, whole = (self.memory_of("report", self.folder / f"{name}.h5", "-o", self.folder / "memory.html") for name in ("repeated", "merged"))
+        self.assertLess(folded, 0.6 * whole, "of what is repeated no operation is kept")
+
+    def memory_of(self, *words):
+        """The most memory that a call of the program needs at once [KiB]."""
+        call = "import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
+        return int(subprocess.run([sys.executable, "-c", call, PROGRAM, *map(str, words)], check=True, stdout=subprocess.PIPE).stdout)
+
+    def test_several_traces_are_on_one_page(self):
+        (self.folder / "other").mkdir()
+        meshsim("run", TINY, "--set", "mesh.tp=1", "--set", "mesh.dp=4", "-o", self.folder / "other/t.h5")
+        page = self.folder / "side.html"
+        meshsim("report", self.trace, self.folder / "other/t.h5", "--tokens", "1T", "-o", page)
+        side = page_data.data(page.read_text(encoding="utf-8"))
+        self.assertEqual([one["trace"] for one in side["traces"]], ["t.h5", "t.h5"])
+        self.assertEqual(side["kinds"], self.data["kinds"])
+        first, second = side["traces"]
+        training = {key: first["summary"].pop(key) for key in list(first["summary"]) if key.startswith("training_")}
+        self.assertAlmostEqual(training["training_days"], 1e12 / self.data["summary"]["tokens_per_s"] / 86400, delta=1e-9)
+        self.assertEqual(first, self.data, "what its own page holds")
+        self.assertEqual(second["differences"], "against t.h5: mesh.dp 4 in place of 2, mesh.tp 1 in place of 2")
+        self.assertEqual(second["summary"]["mesh"], {"pp": 2, "dp": 4, "tp": 1})
 
     def test_the_path_leads_from_the_beginning_to_the_end(self):
         path = self.data["path"]
@@ -160,10 +209,14 @@ class Page(unittest.TestCase):
                     stored = trace["memory"][name][:][mine].tolist()
                     self.assertEqual([sum(deltas[:place + 1]) for place in range(count)], stored)
                     del deltas[:count]
-        for axis, text in self.data["sent"].items():
+        self.check_sent(self.data)
+
+    def check_sent(self, data):
+        """What GPUs send over the whole run is what the summary says."""
+        for axis, text in data["sent"].items():
             rates = memoryview(base64.b64decode(text)).cast("f")
-            sent = sum(rates) * self.data["end_ps"] * 1e-12 / len(rates)
-            self.assertAlmostEqual(sent / self.data["summary"]["comm"][axis]["bytes_per_rank"], 1, delta=1e-4, msg=axis)
+            sent = sum(rates) * data["end_ps"] * 1e-12 / len(rates)
+            self.assertAlmostEqual(sent / data["summary"]["comm"][axis]["bytes_per_rank"], 1, delta=1e-4, msg=axis)
 
     def test_every_rank_has_a_row_when_asked(self):
         _, _, data = self.make("every", "--no-fold", options=["--every-rank"])

@@ -20,6 +20,8 @@ import unittest
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import matplotlib.image
+
 import programs
 from parts import load_tests  # noqa: F401
 from programs import ROOT
@@ -238,6 +240,34 @@ class OfNumbers(unittest.TestCase):
                 self.assertTrue(all(left.x1 <= right.x0 for left, right in zip(boxes, boxes[1:])))
             else:
                 self.assertTrue(all(right.x1 - left.x1 >= 12 for left, right in zip(boxes, boxes[1:])))
+
+    def test_titles_of_axes_stay_in_the_picture(self):
+        title = "platform.node.gpus, platform.nodes, mesh.dp, mesh.pp, mesh.ep"
+        for figure in (plot.heat_map(["a", "b"], ["r"], [[1, 2]], y_label=title), plot.lines(None, {"s": [1, 2]}, ["a", "b"], y_label=2 * title, x_label=2 * title)):
+            image = matplotlib.image.imread(io.BytesIO(plot.save(figure, "png")))[..., :3]
+            self.assertTrue((image[[0, -1]] == 1).all() and (image[:, [0, -1]] == 1).all(), "nothing is cut at a border")
+        self.assertEqual(plot.heat_map(["a"], ["r"], [[1]], y_label=title).axes[0].yaxis.label.get_rotation(), 0, "a table may be lower than its title is long")
+
+    def test_the_last_name_is_there(self):
+        for count in range(1, 30):
+            names = [f"setting number {i}" for i in range(count)]
+            for figure in (plot.lines(None, {"s": list(range(count))}, names), plot.bars(names, {"p": [1] * count})):
+                shown = [label.get_text() for label in figure.axes[0].get_xticklabels() if label.get_text()]
+                self.assertEqual((shown[0], shown[-1]), (names[0], names[-1]))
+                self.assertTrue(count > 20 or not figure.axes[0].patches or shown == names, "of up to 20 bars each has its name")
+
+    def test_ticks_of_bytes_are_round(self):
+        heat = plot.heat_map([str(i) for i in range(40)], [str(i) for i in range(30)], [[(i + 1) * (j + 1) * 5e7 for i in range(40)] for j in range(30)], "B")
+        for axis in (heat.axes[1].yaxis, plot.lines([2**i for i in range(20, 34)], {"s": [3.3 * 2**i for i in range(20, 34)]}, None, "B", "B").axes[0].yaxis,
+                     plot.lines([1, 2], {"s": [0, 6e10]}, None, "B", log=False).axes[0].yaxis):
+            texts = [label.get_text() for label in axis.get_ticklabels() if label.get_text()]
+            self.assertGreater(len(texts), 2)
+            self.assertTrue(all(re.fullmatch(r"\d+ ([KMGT]i)?B", text) for text in texts), texts)
+
+    def test_a_limit_far_above_all_bars_leaves_them_their_height(self):
+        figure = plot.bars(["a"], {"p": [2**30]}, "B", 77 * 2**30)
+        self.assertLess(figure.axes[0].get_ylim()[1], 2**31)
+        self.assertIn("capacity: 77 GiB", words_of(plot.save(figure)))
 
     def test_quantities_are_as_the_program_prints_them(self):
         for value, unit, text in ((0.0348, "s", "34.8 ms"), (0, "s", "0 s"), (366.75e9, "B/s", "366.8 GB/s"), (46e9, "bit/s", "368 Gbit/s"), (5.25e-3, "s", "5.25 ms"),

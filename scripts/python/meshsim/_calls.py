@@ -146,7 +146,7 @@ def validate(*cases: "str | os.PathLike[str]", settings: Settings = None, own: S
 
 
 def report(traces: Union[Result, Sequence[Union[Result, str]]], path: Union[str, "os.PathLike[str]"], **options: Any) -> str:
-    """Draw results that have traces, or files of traces, into one picture (.svg), several stacked on one time axis, or one as a page (.html) or for
+    """Draw results that have traces, or files of traces, into one picture (.svg) or page (.html), several on one time axis, or one for
     a trace viewer (.json). Options as of `meshsim report`. Returns the path."""
     several = [traces] if isinstance(traces, (Result, str)) else traces
     files = [one.trace_file if isinstance(one, Result) else path_of(one) for one in several]

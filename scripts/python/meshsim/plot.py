@@ -116,7 +116,8 @@ def save(figure: Any, form: str = "svg") -> bytes:
     """A figure of this module as a file's content.  form: svg, png or pdf."""
     out = io.BytesIO()
     metadata = {"svg": {"Date": None, "Creator": "meshsim"}, "pdf": {"CreationDate": None}, "png": {}}[form]
-    figure.savefig(out, format=form, dpi=2 * PT, bbox_inches="tight", pad_inches=0.15, facecolor="white", metadata=metadata)
+    artists = figure.get_default_bbox_extra_artists() + [label for axes in figure.axes for label in (axes.xaxis.label, axes.yaxis.label)]  # longer than an axis
+    figure.savefig(out, format=form, dpi=2 * PT, bbox_inches="tight", bbox_extra_artists=artists, pad_inches=0.15, facecolor="white", metadata=metadata)
     if form != "svg":
         return out.getvalue()
     for _, (prefix, name) in ElementTree.iterparse(io.BytesIO(out.getvalue()), ("start-ns",)):
@@ -130,34 +131,39 @@ def save(figure: Any, form: str = "svg") -> bytes:
     return ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
 
 
-def _scale(axis: Any, low: float, high: float, unit: str, is_log: bool) -> None:
-    """From the lowest value to the highest, with ticks at round numbers of the unit that suits them."""
-    from matplotlib.ticker import MaxNLocator, NullFormatter
+def _ticks(low: float, high: float, unit: str, is_log: bool) -> List[List[float]]:
+    """[lines, ticks] between two values, at round numbers of the unit that suits them: of bytes powers of two, or multiples of KiB, MiB and so on."""
+    from matplotlib.ticker import MaxNLocator
     if is_log:
-        low, high = low / 1.15, high * 1.15
-        lines = [digit * 10.0**power for power in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) for digit in range(1, 10)]
-        ticks = [tick for tick in lines if f"{tick:e}"[0] in ("125" if high < 2000 * low else "1")]
+        base, firsts = (2.0, range(1, 2)) if unit == "B" else (10.0, range(1, 10))
+        lines = [first * base**power for power in range(math.floor(math.log(low, base)), math.ceil(math.log(high, base)) + 1) for first in firsts]
+        ticks = lines[::-(-len(lines) // 8)] if unit == "B" else [tick for tick in lines if f"{tick:e}"[0] in ("125" if high < 2000 * low else "1")]
     else:
         size = 1024.0 ** max(0, int(math.log(max(high, -low, 2) / 2, 1024))) if unit == "B" else 1.0
         lines = ticks = list(size * MaxNLocator(6, steps=[1, 2, 5, 10]).tick_values(low / size, high / size))
+    return [[place for place in places if low <= place <= high] for places in (lines, ticks)]
+
+
+def _scale(axis: Any, low: float, high: float, unit: str, is_log: bool) -> None:
+    """From the lowest value to the highest, with ticks."""
+    low, high = (low / 1.15, high * 1.15) if is_log else (low, high)
+    lines, ticks = _ticks(low, high, unit, is_log)
     axis.axes.set(**{f"{axis.axis_name}scale": "log" if is_log else "linear", f"{axis.axis_name}lim": (low, high)})
-    axis.set_ticks([line for line in lines if low <= line <= high], minor=True)
-    axis.set_minor_formatter(NullFormatter())
-    axis.set_ticks([tick for tick in ticks if low <= tick <= high], [quantity(tick, unit) for tick in ticks if low <= tick <= high])
+    axis.set_ticks(lines, [""] * len(lines), minor=True)
+    axis.set_ticks(ticks, [quantity(tick, unit) for tick in ticks])
 
 
-def _name(axes: Any, places: Sequence[float], names: Sequence[str]) -> None:
-    """Below the axis as many names as do not run into each other; slanted ones where that leaves out most."""
+def _name(axes: Any, places: Sequence[float], names: Sequence[str], must_all: bool = False) -> None:
+    """Below the axis the last name and every so many others that none run into each other; slanted ones where that leaves out most, or, of up to 20 with
+    must_all, any."""
     at = [axes.transData.transform((place, axes.get_ylim()[0]))[0] * PT / axes.figure.dpi for place in places]
+    last, least = len(names) - 1, len(names) if must_all and len(names) <= 20 else min(len(names), 20) / 2
     for angle in (0, 35):
-        kept: List[int] = []
-        free = -math.inf
-        for i, name in enumerate(names):
-            half = 8 if angle else LETTER * len(name) / 2 + 4
-            if at[i] - half >= free:
-                kept.append(i)
-                free = at[i] + half
-        if 2 * len(kept) >= min(len(names), 20):
+        room = [8 if angle else LETTER * len(name) / 2 + 4 for name in names]
+        has_room = lambda i, j: at[j] - room[j] >= at[i] + room[i]
+        step = next(step for step in range(1, last + 3) if all(has_room(i, i + step) for i in range(0, last + 1 - step, step)))
+        kept = [i for i in range(0, last, step) if has_room(i, last)] + [last] * (last >= 0)
+        if len(kept) >= least:
             break
     axes.set_xticks(places, [""] * len(names), minor=True)
     axes.set_xticks([places[i] for i in kept], [names[i] for i in kept], rotation=angle, rotation_mode="anchor", ha="right" if angle else "center")
@@ -210,7 +216,7 @@ def lines(x: Optional[Sequence[float]], series: Mapping[str, Numbers], names: Op
         told = tips.get(name) or [f"{name}: {quantity(value, unit)}" for value in row]
         hollow = [bool(mark) and row[i] == row[i] for i, mark in enumerate(marked.get(name, [False] * len(row)))]
         filled = [i for i, value in enumerate(row) if value == value and not hollow[i]] if has_marks and len(row) <= 200 else []
-        line, = axes.plot(places, row, color=colour, marker=marker, markevery=filled, label=plain(name))
+        line, = axes.plot(places, row, color=colour, marker=marker if filled else "", markevery=filled, label=plain(name))
         tell(line, [told[i] for i in filled])
         marks, = axes.plot([places[i] for i, mark in enumerate(hollow) if mark], [row[i] for i, mark in enumerate(hollow) if mark], marker, mfc="white", mec=colour)
         tell(marks, [told[i] for i, mark in enumerate(hollow) if mark])
@@ -225,6 +231,7 @@ def heat_map(columns: Sequence[str], rows: Sequence[str], values: Sequence[Numbe
     """A quantity over two settings as a table of colours, the darkest the largest, with its numbers where they have room.
     values: [rows][columns], None where there is none.  marked: which have a "!"; mark_note: why.  Logarithmic where the largest is 30 times the least."""
     from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
+    from matplotlib.transforms import ScaledTranslation
     has_numbers = len(columns) <= 24 and len(rows) <= 60
     columns, rows = [plain(name, 24) for name in columns], [plain(name, 40) for name in rows]
     width = len(columns) * max(60, 8 + LETTER * max(map(len, columns))) if has_numbers else WIDTH
@@ -238,9 +245,11 @@ def heat_map(columns: Sequence[str], rows: Sequence[str], values: Sequence[Numbe
     axes.set(xlim=(0, len(columns)), ylim=(len(rows), 0))
     axes.grid(False)
     axes.spines[:].set_visible(False)
-    step = -(-len(rows) // 60)
+    step = 1 if has_numbers else -(-len(rows) // 22)
     axes.set_yticks([i + 0.5 for i in range(0, len(rows), step)], rows[::step])
     _name(axes, [i + 0.5 for i in range(len(columns))], columns)
+    axes.yaxis.label.set(rotation=0, ha="right", va="bottom")  # above the names of the rows, as the table may be low
+    axes.yaxis.set_label_coords(0, 1, axes.transAxes + ScaledTranslation(-6 / PT, 6 / PT, figure.dpi_scale_trans))
     axes.tick_params(which="both", length=0)
     for i, j in ((i, j) for i in range(len(rows)) for j in range(len(columns)) if has_numbers):
         value, mark = table[i][j], " !" if marked and marked[i][j] else ""
@@ -249,7 +258,8 @@ def heat_map(columns: Sequence[str], rows: Sequence[str], values: Sequence[Numbe
     if has_numbers:
         tell(cells, list(chain(*tips)))
     else:
-        figure.colorbar(cells, ax=axes, format=lambda value, _: quantity(value, unit))
+        ticks = _ticks(*cells.get_clim(), unit, isinstance(norm, LogNorm))[1]
+        figure.colorbar(cells, ax=axes).set_ticks(ticks, labels=[quantity(tick, unit) for tick in ticks])
     return _finish(figure, axes, [f"! {mark_note}"] if mark_note else [])
 
 
@@ -258,11 +268,12 @@ def bars(names: Sequence[str], parts: Mapping[str, Numbers], unit: str = "", lim
          **labels: str) -> Any:
     """A bar for each name, of parts that lie upon each other, and a limit across them; a bar that exceeds it has a "!".
     parts: values of all bars, by part, from the lowest on.  over_note: what the "!" means."""
-    figure, axes = canvas(WIDTH, HEIGHT, **labels)
+    figure, axes = canvas(WIDTH * min(1.0, (len(names) + 1) / 6), HEIGHT, **labels)
     rows = {part: [value if value == value else 0.0 for value in _numbers(row)] for part, row in parts.items()}
     totals = [sum(column) for column in zip(*rows.values())] or [0.0]
-    _scale(axes.yaxis, 1.1 * min(*totals, 0.0), 1.1 * max(*totals, limit or 0.0, 0.0) or 1.0, unit, False)
-    axes.set_xlim(-0.5, max(len(names), 5) - 0.5)
+    is_near = limit is not None and limit <= 4 * max(totals)
+    _scale(axes.yaxis, 1.1 * min(*totals, 0.0), 1.1 * max(*totals, limit if is_near else 0.0, 0.0) or 1.0, unit, False)
+    axes.set_xlim(-1 / min(len(names), 2), len(names) - 1 + 1 / min(len(names), 2))
     over = [i for i, total in enumerate(totals) if limit is not None and total > limit]
     if over and over_note:
         axes.plot([], [], " ", label=f"! {plain(over_note)}")
@@ -271,12 +282,10 @@ def bars(names: Sequence[str], parts: Mapping[str, Numbers], unit: str = "", lim
         for bar, name, value, total in zip(axes.bar(range(len(names)), row, 0.8, bottom, color=colour, label=plain(part, 40)), names, row, totals):
             tell(bar, [f"{labels.get('x_label', '')} {name}: {part} {quantity(value, unit)} of {quantity(total, unit)}".strip()])
         bottom = [low + value for low, value in zip(bottom, row)]
-    for i in over:
-        axes.bar([i], [totals[i]], 0.8, fill=False, edgecolor="black", linewidth=1.5)
-        axes.text(i, totals[i], "!", ha="center", va="bottom", weight="bold")
+    axes.bar_label(axes.bar(over, [totals[i] for i in over], 0.8, fill=False, edgecolor="black", linewidth=1.5), ["!"] * len(over), weight="bold")
     if limit is not None:
-        axes.axhline(limit, color="black", linestyle=(0, (4, 3)), label=f"{limit_name}: {quantity(limit, unit)}")
-    _name(axes, range(len(names)), [plain(name, 30) for name in names])
+        axes.plot(axes.get_xlim(), [limit if is_near else math.nan] * 2, "k", linestyle=(0, (4, 3)), label=f"{limit_name}: {quantity(limit, unit)}")
+    _name(axes, range(len(names)), [plain(name, 30) for name in names], must_all=True)
     return _finish(figure, axes, is_turned=True)
 
 

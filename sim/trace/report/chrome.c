@@ -94,9 +94,7 @@ typedef struct chrome {
     int32_t *compute;  /* [rank_count] thread of the compute stream */
     int32_t *second;   /* [rank_count] thread of the lower passes of overlapped pairs */
     bool *is_shown;    /* [rank_count] whether the trace has an event of the rank */
-    ms_vector boxes;   /* ms_gantt_box of ms_passes_collect */
-    ms_vector pairs;   /* ms_pass_pair */
-    ms_vector idle;    /* ms_idle_span */
+    ms_passes passes;
     ms_idle_phases phases;
     pass_index index;
 } chrome;
@@ -113,48 +111,79 @@ static void flush(chrome *writer) {
     writer->pending.length = 0;
 }
 
+/* Append a whole number with at least `width` digits. A file has some 20 million numbers, for which
+ * printf is too slow. */
+static void put_digits(chrome *writer, int64_t number, int width) {
+    char digits[24];
+    size_t at = sizeof digits;
+    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    for (; rest > 0 || width > 0; rest /= 10, width--) {
+        digits[--at] = (char)('0' + rest % 10);
+    }
+    if (number < 0) {
+        digits[--at] = '-';
+    }
+    ms_buffer_add(&writer->pending, digits + at, sizeof digits - at);
+}
+
+/* The beginning of a member of an event: a comma and its key, as one text to append. */
+#define KEY(name) ",\"" name "\":"
+
+/* Write a member of the event with a whole number.  key: KEY. */
+static void put_number(chrome *writer, const char *key, int64_t number) {
+    ms_buffer_puts(&writer->pending, key);
+    put_digits(writer, number, 1);
+}
+
 /* Begin an event: {"ph":"X","pid":3,"tid":0. The pending text is handed over first if it has no
  * room for a whole event. */
 static void begin(chrome *writer, char phase, int32_t process, int32_t thread) {
     if (writer->pending.length > PENDING_B - ROOM_B) {
         flush(writer);
     }
-    ms_buffer_printf(&writer->pending, "%s\n{\"ph\":\"%c\",\"pid\":%d,\"tid\":%d",
-                     writer->has_events ? "," : "", phase, process, thread);
+    const char head[] = {',', '\n', '{', '"', 'p', 'h', '"', ':', '"', phase, '"'};
+    int before = writer->has_events ? 0 : 1;
+    ms_buffer_add(&writer->pending, head + before, sizeof head - (size_t)before);
+    put_number(writer, KEY("pid"), process);
+    put_number(writer, KEY("tid"), thread);
     writer->has_events = true;
 }
 
 /* Write a member of the event with a time in microseconds, with all digits to the picosecond. */
 static void put_time(chrome *writer, const char *key, int64_t ps) {
-    ms_buffer_printf(&writer->pending, ",\"%s\":%lld.%06lld", key, (long long)(ps / 1000000),
-                     (long long)(ps % 1000000));
+    put_number(writer, key, ps / 1000000);
+    ms_buffer_add(&writer->pending, ".", 1);
+    put_digits(writer, ps % 1000000, 6);
 }
 
 /* Write a member of the event with a text. */
 static void put_text(chrome *writer, const char *key, const char *text) {
-    ms_buffer_printf(&writer->pending, ",\"%s\":", key);
+    ms_buffer_puts(&writer->pending, key);
     ms_json_write_string(&writer->pending, text);
+}
+
+/* Write a member of the event with a name of this program, which needs no escapes. */
+static void put_name(chrome *writer, const char *key, const char *name) {
+    ms_buffer_puts(&writer->pending, key);
+    ms_buffer_add(&writer->pending, "\"", 1);
+    ms_buffer_puts(&writer->pending, name);
+    ms_buffer_add(&writer->pending, "\"", 1);
 }
 
 /* ---- names ---- */
 
-/* Write an event that names a process or thread.  kind: "process_name" or "thread_name". */
-static void put_metadata(chrome *writer, int32_t process, int32_t thread, const char *kind,
-                         const char *name) {
-    begin(writer, 'M', process, thread);
-    put_text(writer, "name", kind);
-    ms_buffer_puts(&writer->pending, ",\"args\":{\"name\":");
+/* Write the events that give a process or thread its name and its position in the viewer.  thread:
+ * -1: of the process. */
+static void put_metadata(chrome *writer, int32_t process, int32_t thread, const char *name,
+                         int32_t order) {
+    const char *kind = thread < 0 ? "process" : "thread";
+    begin(writer, 'M', process, thread < 0 ? 0 : thread);
+    ms_buffer_printf(&writer->pending, ",\"name\":\"%s_name\",\"args\":{\"name\":", kind);
     ms_json_write_string(&writer->pending, name);
     ms_buffer_puts(&writer->pending, "}}");
-}
-
-/* Write an event that gives a process or thread its position in the viewer.  kind:
- * "process_sort_index" or "thread_sort_index". */
-static void put_order(chrome *writer, int32_t process, int32_t thread, const char *kind,
-                      int32_t order) {
-    begin(writer, 'M', process, thread);
-    put_text(writer, "name", kind);
-    ms_buffer_printf(&writer->pending, ",\"args\":{\"sort_index\":%d}}", order);
+    begin(writer, 'M', process, thread < 0 ? 0 : thread);
+    ms_buffer_printf(&writer->pending, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%d}}",
+                     kind, order);
 }
 
 /* Write the names of the processes: all ranks with events. */
@@ -170,8 +199,7 @@ static void put_processes(chrome *writer) {
             snprintf(name + used, sizeof name - (size_t)used, " (stands for %d)",
                      rank->multiplicity);
         }
-        put_metadata(writer, i, 0, "process_name", name);
-        put_order(writer, i, 0, "process_sort_index", i);
+        put_metadata(writer, i, -1, name, i);
     }
 }
 
@@ -184,7 +212,7 @@ static bool is_shown(const chrome *writer, uint8_t axis) {
 /* Whether ranks have a second thread for passes. Slices of a thread must not overlap, so that the
  * lower passes of overlapped pairs need one. */
 static bool has_second(const chrome *writer) {
-    return writer->has_passes && writer->pairs.count > 0;
+    return writer->has_passes && writer->passes.pairs.count > 0;
 }
 
 /* The thread of a pass. */
@@ -206,14 +234,12 @@ static void put_threads(chrome *writer) {
             }
         }
         if (is_shown(writer, stream->axis) && writer->is_shown[stream->rank_index]) {
-            put_metadata(writer, stream->rank_index, writer->thread[i], "thread_name", name);
-            put_order(writer, stream->rank_index, writer->thread[i], "thread_sort_index",
-                      writer->thread[i]);
+            put_metadata(writer, stream->rank_index, writer->thread[i], name, writer->thread[i]);
         }
     }
     for (int32_t rank = 0; rank < writer->trace->rank_count && has_second(writer); rank++) {
-        put_metadata(writer, rank, writer->second[rank], "thread_name", "compute, overlapped");
-        put_order(writer, rank, writer->second[rank], "thread_sort_index", writer->compute[rank]);
+        put_metadata(writer, rank, writer->second[rank], "compute, overlapped",
+                     writer->compute[rank]);
     }
 }
 
@@ -247,13 +273,10 @@ static const char *colour_of(uint8_t kind) {
     }
 }
 
-/* Write an argument of the event unless it is negative (none).  *has_some: whether an argument
- * precedes it; set to true. */
-static void put_argument(chrome *writer, const char *key, int64_t value, bool *has_some) {
+/* Write an argument of the event unless it is negative (none). */
+static void put_argument(chrome *writer, const char *key, int64_t value) {
     if (value >= 0) {
-        ms_buffer_printf(&writer->pending, "%s\"%s\":%lld", *has_some ? "," : "", key,
-                         (long long)value);
-        *has_some = true;
+        put_number(writer, key, value);
     }
 }
 
@@ -262,29 +285,27 @@ static void put_argument(chrome *writer, const char *key, int64_t value, bool *h
 static void put_slice(chrome *writer, int32_t stream, const int64_t span_ps[2], const char *name,
                       const char *category) {
     begin(writer, 'X', writer->trace->streams[stream].rank_index, writer->thread[stream]);
-    put_time(writer, "ts", span_ps[0]);
-    put_time(writer, "dur", span_ps[1] - span_ps[0]);
-    put_text(writer, "name", name);
-    put_text(writer, "cat", category);
+    put_time(writer, KEY("ts"), span_ps[0]);
+    put_time(writer, KEY("dur"), span_ps[1] - span_ps[0]);
+    put_name(writer, KEY("name"), name);
+    put_name(writer, KEY("cat"), category);
 }
 
 /* Write an event of the trace as a slice on one of its streams, with its columns as arguments. */
 static void put_operation(chrome *writer, int32_t event, int32_t stream, int64_t end_ps) {
     const ms_trace *trace = writer->trace;
     bool is_computation = trace->streams[stream].axis == MS_AXIS_NONE;
-    bool has_some = false;
     const int64_t span[2] = {trace->events[event].start_ps, end_ps};
     put_slice(writer, stream, span, letter_of(trace->events[event].kind),
               is_computation ? ms_op_kind_name((ms_op_kind)trace->events[event].kind)
                              : ms_axis_name((ms_axis)trace->events[event].axis));
-    put_text(writer, "cname", colour_of(trace->events[event].kind));
-    ms_buffer_puts(&writer->pending, ",\"args\":{");
-    put_argument(writer, "event", event, &has_some);
-    put_argument(writer, "stage", trace->events[event].stage, &has_some);
-    put_argument(writer, "chunk", trace->events[event].chunk, &has_some);
-    put_argument(writer, "mb", trace->events[event].mb, &has_some);
-    put_argument(writer, "layer", trace->events[event].layer, &has_some);
-    put_argument(writer, "bytes", llrint(trace->events[event].bytes), &has_some);
+    put_name(writer, KEY("cname"), colour_of(trace->events[event].kind));
+    put_number(writer, KEY("args\":{\"event"), event);
+    put_argument(writer, KEY("stage"), trace->events[event].stage);
+    put_argument(writer, KEY("chunk"), trace->events[event].chunk);
+    put_argument(writer, KEY("mb"), trace->events[event].mb);
+    put_argument(writer, KEY("layer"), trace->events[event].layer);
+    put_argument(writer, KEY("bytes"), llrint(trace->events[event].bytes));
     if (is_computation) {
         ms_buffer_printf(&writer->pending, ",\"flop\":%.0f", trace->events[event].flop);
     }
@@ -317,12 +338,13 @@ static void put_arrow(chrome *writer, int32_t event) {
         return;
     }
     begin(writer, 's', stream->rank_index, writer->thread[trace->events[event].stream]);
-    put_time(writer, "ts", trace->events[event].start_ps);
-    ms_buffer_printf(&writer->pending, ",\"id\":%d,\"name\":\"p2p\",\"cat\":\"p2p\"}", event);
+    put_time(writer, KEY("ts"), trace->events[event].start_ps);
+    put_number(writer, KEY("id"), event);
+    ms_buffer_puts(&writer->pending, ",\"name\":\"p2p\",\"cat\":\"p2p\"}");
     begin(writer, 'f', stream->peer_index, thread_of(writer, pass));
-    put_time(writer, "ts", llrint(pass->start * MS_PS_PER_S));
-    ms_buffer_printf(&writer->pending, ",\"id\":%d,\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}",
-                     event);
+    put_time(writer, KEY("ts"), llrint(pass->start * MS_PS_PER_S));
+    put_number(writer, KEY("id"), event);
+    ms_buffer_puts(&writer->pending, ",\"bp\":\"e\",\"name\":\"p2p\",\"cat\":\"p2p\"}");
 }
 
 /* Write all events that are shown, each on the streams of all its members. If passes are written
@@ -347,22 +369,20 @@ static void put_operations(chrome *writer) {
 
 /* Write the boxes of passes and of the update as slices. */
 static void put_passes(chrome *writer) {
-    for (size_t i = 0; i < writer->boxes.count && writer->status == MS_OK; i++) {
-        const ms_gantt_box *box = &MS_AT(&writer->boxes, const ms_gantt_box, i);
+    for (size_t i = 0; i < writer->passes.boxes.count && writer->status == MS_OK; i++) {
+        const ms_gantt_box *box = &MS_AT(&writer->passes.boxes, const ms_gantt_box, i);
         if (box->is_part || box->axis != MS_AXIS_NONE) {
             continue;
         }
         int64_t start = llrint(box->start * MS_PS_PER_S);
         begin(writer, 'X', box->row, thread_of(writer, box));
-        put_time(writer, "ts", start);
-        put_time(writer, "dur", llrint(box->end * MS_PS_PER_S) - start);
-        put_text(writer, "name", letter_of(box->kind));
-        put_text(writer, "cat", ms_op_kind_name((ms_op_kind)box->kind));
-        put_text(writer, "cname", colour_of(box->kind));
-        bool has_some = false;
-        ms_buffer_puts(&writer->pending, ",\"args\":{");
-        put_argument(writer, "mb", box->mb, &has_some);
-        put_argument(writer, "chunk", box->chunk, &has_some);
+        put_time(writer, KEY("ts"), start);
+        put_time(writer, KEY("dur"), llrint(box->end * MS_PS_PER_S) - start);
+        put_name(writer, KEY("name"), letter_of(box->kind));
+        put_name(writer, KEY("cat"), ms_op_kind_name((ms_op_kind)box->kind));
+        put_name(writer, KEY("cname"), colour_of(box->kind));
+        put_number(writer, KEY("args\":{\"chunk"), box->chunk);
+        put_argument(writer, KEY("mb"), box->mb);
         ms_buffer_puts(&writer->pending, "}}");
     }
 }
@@ -381,26 +401,24 @@ static void put_idle(chrome *writer, const ms_idle_span *idle) {
         [MS_IDLE_HOST] = {"host", "generic_work"},
         [MS_IDLE_UNKNOWN] = {"operations that the trace does not hold", "grey"},
     };
-    bool has_some = true;
     begin(writer, 'X', idle->row, writer->compute[idle->row]);
-    put_time(writer, "ts", idle->start_ps);
-    put_time(writer, "dur", idle->end_ps - idle->start_ps);
-    put_text(writer, "name",
+    put_time(writer, KEY("ts"), idle->start_ps);
+    put_time(writer, KEY("dur"), idle->end_ps - idle->start_ps);
+    put_name(writer, KEY("name"),
              idle->cause == MS_IDLE_UNKNOWN
                  ? "idle"
                  : ms_time_category_name(ms_idle_category(&writer->phases, idle)));
-    put_text(writer, "cat", "idle");
-    put_text(writer, "cname", CAUSES[idle->cause].colour);
-    ms_buffer_puts(&writer->pending, ",\"args\":{\"waits_for\":");
-    ms_json_write_string(&writer->pending, CAUSES[idle->cause].text);
-    put_argument(writer, "event", idle->event, &has_some);
+    put_name(writer, KEY("cat"), "idle");
+    put_name(writer, KEY("cname"), CAUSES[idle->cause].colour);
+    put_name(writer, KEY("args\":{\"waits_for"), CAUSES[idle->cause].text);
+    put_argument(writer, KEY("event"), idle->event);
     ms_buffer_puts(&writer->pending, "}}");
 }
 
 /* Write all idle time; where passes are written, none inside a pass. */
 static void put_all_idle(chrome *writer) {
-    for (size_t i = 0; i < writer->idle.count && writer->status == MS_OK; i++) {
-        const ms_idle_span *idle = &MS_AT(&writer->idle, const ms_idle_span, i);
+    for (size_t i = 0; i < writer->passes.idle.count && writer->status == MS_OK; i++) {
+        const ms_idle_span *idle = &MS_AT(&writer->passes.idle, const ms_idle_span, i);
         if (!writer->has_passes || !idle->is_part) {
             put_idle(writer, idle);
         }
@@ -412,9 +430,9 @@ static void put_memory(chrome *writer) {
     for (int32_t i = 0; i < writer->trace->memory_count && writer->status == MS_OK; i++) {
         const ms_trace_memory *point = &writer->trace->memory[i];
         begin(writer, 'C', point->rank_index, 0);
-        put_time(writer, "ts", point->time_ps);
-        ms_buffer_printf(&writer->pending, ",\"name\":\"memory\",\"args\":{\"bytes\":%.0f}}",
-                         point->bytes);
+        put_time(writer, KEY("ts"), point->time_ps);
+        put_number(writer, KEY("name\":\"memory\",\"args\":{\"bytes"), llrint(point->bytes));
+        ms_buffer_puts(&writer->pending, "}}");
     }
 }
 
@@ -425,9 +443,9 @@ static void put_head(chrome *writer) {
     const ms_value *workload = ms_value_get(writer->trace->summary, "workload");
     ms_buffer_puts(&writer->pending, "{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"detail\":");
     ms_json_write_string(&writer->pending, writer->has_passes ? "passes" : "operations");
-    put_text(writer, "program", "meshsim");
-    put_text(writer, "version", writer->trace->program_version);
-    put_text(writer, "workload",
+    put_text(writer, KEY("program"), "meshsim");
+    put_text(writer, KEY("version"), writer->trace->program_version);
+    put_text(writer, KEY("workload"),
              workload != NULL && workload->type == MS_VALUE_STRING ? workload->as.string : "");
     ms_buffer_puts(&writer->pending, "},\n\"traceEvents\":[");
 }
@@ -463,15 +481,13 @@ static ms_status prepare(chrome *writer, ms_arena *arena) {
         writer->limit_ps[i] = next_ps[trace->events[i].stream];
         next_ps[trace->events[i].stream] = trace->events[i].start_ps;
     }
-    ms_passes_collect(trace, arena, &writer->boxes, &writer->pairs, &writer->idle);
-    if (writer->boxes.failed || writer->pairs.failed || writer->idle.failed) {
-        return MS_E_NOMEM;
-    }
-    ms_status status = writer->idle.count == 0
-                           ? MS_OK
-                           : ms_idle_phases_find(trace, &writer->boxes, arena, &writer->phases);
-    return status == MS_OK ? index_passes(&writer->boxes, trace->rank_count, arena, &writer->index)
-                           : status;
+    ms_status status = ms_passes_collect(trace, NULL, arena, &writer->passes);
+    status = status != MS_OK || writer->passes.idle.count == 0
+                 ? status
+                 : ms_idle_phases_find(trace, &writer->passes.boxes, arena, &writer->phases);
+    return status == MS_OK
+               ? index_passes(&writer->passes.boxes, trace->rank_count, arena, &writer->index)
+               : status;
 }
 
 /* After a failure the functions called here write nothing more, so the status is looked at once. */
@@ -481,11 +497,9 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
                      .sink = sink,
                      .context = context,
                      .has_passes = trace->level == MS_TRACE_PASSES ||
-                                   trace->event_count > MS_CHROME_EVENTS_MAX};
+                                   trace->event_count > MS_TRACE_OPERATIONS_MAX ||
+                                   trace->merged.count > 0};
     ms_arena_init(&arena);
-    ms_vector_init(&writer.boxes, sizeof(ms_gantt_box));
-    ms_vector_init(&writer.pairs, sizeof(ms_pass_pair));
-    ms_vector_init(&writer.idle, sizeof(ms_idle_span));
     writer.status = prepare(&writer, &arena);
     if (writer.status == MS_OK) {
         put_head(&writer);
@@ -500,9 +514,7 @@ ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *cont
         ms_buffer_puts(&writer.pending, "\n]}\n");
         flush(&writer);
     }
-    ms_vector_release(&writer.boxes);
-    ms_vector_release(&writer.pairs);
-    ms_vector_release(&writer.idle);
+    ms_passes_release(&writer.passes);
     ms_buffer_release(&writer.pending);
     ms_arena_release(&arena);
     return writer.status;

@@ -76,7 +76,7 @@ static ms_status measure_passes(const ms_gantt *gantt, ms_arena *arena, ms_gantt
     return MS_OK;
 }
 
-/* Extend the phases of a step by a pass. Until find_steady has seen all passes, `start` is the
+/* Extend the phases of a step by a pass. Until bound_phases has seen all passes, `start` is the
  * first start of a backward pass, `end` the end of the last forward pass and `to` the end of the
  * last pass. */
 static void add_to_phases(ms_gantt_steady *steady, const ms_gantt_box *box) {
@@ -88,29 +88,50 @@ static void add_to_phases(ms_gantt_steady *steady, const ms_gantt_box *box) {
     steady->to = fmax(steady->to, box->end);
 }
 
-/* Find the phases of all steps of a row. A step without passes is steady as a whole; a step without
- * backward passes has no warm-up. */
-static void find_steady(const ms_gantt_sorted *sorted, int32_t row) {
-    ms_gantt_steady *steps = &sorted->steady[row * sorted->steps];
-    for (int32_t step = 0; step < sorted->steps; step++) {
-        steps[step] = (ms_gantt_steady){.start = INFINITY};
-    }
-    for (size_t i = sorted->row_first[row]; i < sorted->row_first[row + 1]; i++) {
-        if (ms_gantt_is_pass(&sorted->boxes[i])) {
-            add_to_phases(&steps[sorted->boxes[i].step], &sorted->boxes[i]);
-        }
-    }
+/* Bound the phases of the steps of a row, which add_to_phases has extended. A step without passes
+ * is steady as a whole; a step without backward passes has no warm-up.  end: of the picture. */
+static void bound_phases(ms_gantt_steady *phases, int32_t steps, double end) {
     double from = 0.0;
-    for (int32_t step = 0; step < sorted->steps; step++) {
-        ms_gantt_steady *steady = &steps[step];
+    for (int32_t step = 0; step < steps; step++) {
+        ms_gantt_steady *steady = &phases[step];
         bool is_empty = steady->to == 0.0;
         double last = fmax(from, steady->to);
         steady->from = from;
         steady->start = steady->start == INFINITY ? from : steady->start;
-        steady->to = step == sorted->steps - 1 ? sorted->gantt->end : last;
+        steady->to = step == steps - 1 ? end : last;
         steady->end = is_empty ? steady->to : fmax(steady->start, steady->end);
         from = last;
     }
+}
+
+ms_status ms_gantt_find_steady(const ms_gantt *gantt, ms_arena *arena, ms_gantt_steady **steady_out,
+                               int32_t *steps_out) {
+    if (!is_sound(gantt)) {
+        return MS_E_RANGE;
+    }
+    int32_t steps = 1;
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        steps = gantt->boxes[i].step >= steps ? gantt->boxes[i].step + 1 : steps;
+    }
+    ms_gantt_steady *steady = MS_NEW(arena, ms_gantt_steady, gantt->rows * steps);
+    if (steady == NULL) {
+        return MS_E_NOMEM;
+    }
+    for (int32_t i = 0; i < gantt->rows * steps; i++) {
+        steady[i].start = INFINITY;
+    }
+    for (size_t i = 0; i < gantt->box_count; i++) {
+        if (ms_gantt_is_pass(&gantt->boxes[i])) {
+            add_to_phases(&steady[gantt->boxes[i].row * steps + gantt->boxes[i].step],
+                          &gantt->boxes[i]);
+        }
+    }
+    for (int32_t row = 0; row < gantt->rows; row++) {
+        bound_phases(&steady[row * steps], steps, gantt->end);
+    }
+    *steady_out = steady;
+    *steps_out = steps;
+    return MS_OK;
 }
 
 /* Find the length of the longest number in a box: "31", or "31.1" with slices. */
@@ -220,17 +241,14 @@ void ms_gantt_show_rows(ms_gantt_sorted *sorted, int32_t rows_max) {
  * boxes. */
 ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
                         ms_gantt_sorted *sorted_out) {
-    if (!is_sound(gantt)) {
-        return MS_E_RANGE;
+    ms_gantt_sorted sorted = {.gantt = gantt};
+    ms_status status = ms_gantt_find_steady(gantt, arena, &sorted.steady, &sorted.steps);
+    if (status != MS_OK) {
+        return status;
     }
     ms_gantt_box *boxes = MS_NEW(arena, ms_gantt_box, gantt->box_count);
     size_t *first = MS_NEW(arena, size_t, (size_t)gantt->rows + 1);
-    int32_t steps = 1;
-    for (size_t i = 0; i < gantt->box_count; i++) {
-        steps = gantt->boxes[i].step >= steps ? gantt->boxes[i].step + 1 : steps;
-    }
-    ms_gantt_steady *steady = MS_NEW(arena, ms_gantt_steady, gantt->rows * steps);
-    if (boxes == NULL || first == NULL || steady == NULL) {
+    if (boxes == NULL || first == NULL) {
         return MS_E_NOMEM;
     }
     if (gantt->box_count > 0) {
@@ -243,15 +261,12 @@ ms_status ms_gantt_sort(const ms_gantt *gantt, double axis_end, ms_arena *arena,
     for (int32_t row = 0; row < gantt->rows; row++) {
         first[row + 1] += first[row];
     }
-    ms_gantt_sorted sorted = {
-        .gantt = gantt, .boxes = boxes, .row_first = first, .steady = steady, .steps = steps};
-    for (int32_t row = 0; row < gantt->rows; row++) {
-        find_steady(&sorted, row);
-    }
+    sorted.boxes = boxes;
+    sorted.row_first = first;
     measure_numbers(&sorted);
     choose_unit(&sorted, axis_end);
     ms_gantt_show_rows(&sorted, gantt->rows);
-    ms_status status = measure_passes(gantt, arena, &sorted);
+    status = measure_passes(gantt, arena, &sorted);
     status = status == MS_OK ? find_period(&sorted, arena, &sorted.period) : status;
     if (status == MS_OK) {
         *sorted_out = sorted;

@@ -42,6 +42,11 @@ typedef struct ms_gantt_sorted {
     int32_t rows_shown;
 } ms_gantt_sorted;
 
+/* Find the phases of all rows and steps of a picture, whose boxes may be in any order.  steady_out:
+ * [rows][steps], in `arena`.  Returns MS_OK; MS_E_RANGE as ms_gantt_write_svg; MS_E_NOMEM. */
+ms_status ms_gantt_find_steady(const ms_gantt *gantt, ms_arena *arena, ms_gantt_steady **steady_out,
+                               int32_t *steps_out);
+
 /* Sort and measure `gantt`; all rows are shown.  gantt: borrowed.  axis_end: right end of the time
  * axis, by which its unit is chosen.  *sorted_out: in `arena`.  Returns MS_OK; MS_E_RANGE as
  * ms_gantt_write_svg; MS_E_NOMEM. */

@@ -124,26 +124,18 @@ static const ms_gantt_memory *make_memory(const ms_trace *trace, const ms_shown_
     return memory;
 }
 
-/* Make the boxes of all rows, in `arena`; NULL when memory runs out. They are collected for all
- * ranks of the trace; those of ranks without a row are dropped. */
+/* Make the boxes of all rows, in `arena`; NULL when memory runs out. */
 static ms_gantt_box *make_boxes(const ms_trace *trace, const ms_shown_rows *rows, ms_arena *arena,
                                 size_t *count_out) {
-    ms_vector boxes = {.item_B = sizeof(ms_gantt_box)};
-    ms_vector pairs = {.item_B = sizeof(ms_pass_pair)};
-    ms_passes_collect(trace, arena, &boxes, &pairs, NULL);
-    ms_passes_cut_pairs(&boxes, &pairs);
-    size_t all = boxes.count, count = 0;
-    boxes.failed = boxes.failed || pairs.failed;
-    ms_gantt_box *kept = ms_vector_keep(&boxes, arena);
-    for (size_t i = 0; kept != NULL && i < all; i++) {
-        int32_t row = rows->row_of[kept[i].row];
-        if (row >= 0) {
-            kept[count] = kept[i];
-            kept[count++].row = row;
-        }
+    ms_passes passes;
+    ms_status status = ms_passes_collect(trace, &(ms_passes_choice){.rows = rows}, arena, &passes);
+    ms_passes_cut_pairs(&passes.boxes, &passes.pairs);
+    *count_out = passes.boxes.count;
+    ms_gantt_box *kept = status == MS_OK ? ms_vector_keep(&passes.boxes, arena) : NULL;
+    for (size_t i = 0; kept != NULL && i < *count_out; i++) {
+        kept[i].row = rows->row_of[kept[i].row];
     }
-    *count_out = count;
-    ms_vector_release(&pairs);
+    ms_passes_release(&passes);
     return kept;
 }
 

@@ -4,7 +4,10 @@
  * is followed backward to find the communications and the computation for which the rank waited. */
 #include "trace/report/passes.h"
 
+#include <math.h>
 #include <stdlib.h>
+
+#include "trace/repeat.h"
 
 /* ---- when each rank communicates ---- */
 
@@ -25,7 +28,8 @@ typedef struct rank_comms {
  * stored in a second. */
 typedef struct filling {
     const ms_trace *trace;
-    comm_span *spans; /* NULL: the spans are only counted */
+    const bool *is_shown; /* [rank_count] the ranks whose spans are wanted */
+    comm_span *spans;     /* NULL: the spans are only counted */
     size_t *end; /* [rank_count * MS_AXIS_COUNT] index behind the spans so far, or their number */
 } filling;
 
@@ -36,6 +40,9 @@ static size_t slot_of(int32_t rank_index, uint8_t axis) {
 
 /* Store, or count, the span of an event for a rank that takes part in it. */
 static void add_span(filling *fill, int32_t rank_index, int32_t event) {
+    if (!fill->is_shown[rank_index]) {
+        return;
+    }
     size_t *end = &fill->end[slot_of(rank_index, fill->trace->events[event].axis)];
     if (fill->spans != NULL) {
         fill->spans[*end] =
@@ -91,16 +98,17 @@ static size_t join_spans(comm_span *spans, size_t count) {
     return kept;
 }
 
-/* Find the spans of all ranks and axes of a trace.  *own_out: in `arena`.  O(events log events);
- * O(events) where the events of each rank and axis are in order. */
-static ms_status build_rank_comms(const ms_trace *trace, ms_arena *arena, rank_comms *own_out) {
+/* Find the spans of all shown ranks and axes of a trace.  *own_out: in `arena`.  O(events log
+ * events); O(events) where the events of each rank and axis are in order. */
+static ms_status build_rank_comms(const ms_trace *trace, const bool *is_shown, ms_arena *arena,
+                                  rank_comms *own_out) {
     size_t slots = slot_of(trace->rank_count, 0);
     size_t *first = MS_NEW(arena, size_t, slots);
     size_t *end = MS_NEW(arena, size_t, slots);
     if (first == NULL || end == NULL) {
         return MS_E_NOMEM;
     }
-    filling fill = {.trace = trace, .end = end};
+    filling fill = {.trace = trace, .is_shown = is_shown, .end = end};
     visit_communications(&fill);
     size_t total = 0;
     for (size_t i = 0; i < slots; i++) {
@@ -150,34 +158,23 @@ static double seconds(int64_t ps) {
     return (double)ps / MS_PS_PER_S;
 }
 
-/* A forward or backward pass whose box in the picture grows with each of its operations. */
-typedef struct open_pass {
-    ptrdiff_t box; /* index of its box; -1: there is no open pass */
-    int16_t stage;
-    int16_t step;
-    int32_t mb;
-    size_t waits_first, waits_end; /* boxes of the waiting right before it: waits_first ..
-                                      waits_end - 1 */
-    bool is_paired;                /* it is one of an overlapped pair already */
-} open_pass;
-
-/* One row of the picture while its boxes are made. It has two open passes, since the operations of
- * an overlapped pair alternate. */
-typedef struct row_state {
-    int64_t end_ps; /* end of its last computation */
-    open_pass passes[2];
-    int last; /* index of the open pass that ran last */
-} row_state;
+/* The waiting right before an open pass. */
+typedef struct pass_waits {
+    size_t first, end; /* its boxes: first .. end - 1 */
+    bool is_paired;    /* the pass is one of an overlapped pair already */
+} pass_waits;
 
 /* The state of ms_passes_collect. */
 typedef struct collecting {
     const ms_trace *trace;
-    rank_comms own;       /* when each rank communicates itself */
-    row_state *rows;      /* [rank_count] */
-    const bool *is_shown; /* [rank_count] */
+    rank_comms own;          /* when each rank communicates itself */
+    ms_open_stream *rows;    /* [rank_count] */
+    pass_waits *waits;       /* [rank_count][2] of the open passes */
+    bool *is_shown;          /* [rank_count] */
+    const int64_t *slack_ps; /* [events]; NULL: not wanted */
     ms_vector *boxes;
     ms_vector *pairs;
-    ms_vector *idle; /* NULL: not wanted */
+    ms_vector *idle;
 } collecting;
 
 /* Whether an event is a communication: its stream is not a compute stream. */
@@ -204,7 +201,7 @@ static void add_idle(collecting *picture, const gap *idle_gap, const int64_t spa
     idle.row = idle_gap->row;
     idle.step = idle_gap->step;
     idle.is_part = idle_gap->is_part;
-    if (picture->idle != NULL && span[1] > span[0]) {
+    if (span[1] > span[0]) {
         (void)ms_vector_add(picture->idle, &idle, 1);
     }
 }
@@ -313,21 +310,6 @@ static void add_waiting(collecting *picture, const gap *idle_gap) {
     }
 }
 
-/* Whether computation `event` belongs to an open pass: the same stage, microbatch, step and kind.
- * Recomputation belongs to the backward pass that follows it. */
-static bool belongs(const collecting *picture, const open_pass *pass, int32_t event) {
-    const ms_trace *trace = picture->trace;
-    if (pass->box < 0 || pass->stage != trace->events[event].stage ||
-        pass->mb != trace->events[event].mb || pass->step != trace->events[event].step) {
-        return false;
-    }
-    uint8_t open_kind = MS_AT(picture->boxes, ms_gantt_box, pass->box).kind;
-    uint8_t kind = trace->events[event].kind;
-    bool is_backward = open_kind == MS_OP_BACKWARD || open_kind == MS_OP_INPUT_GRAD;
-    return kind == open_kind || (is_backward && kind == MS_OP_RECOMPUTE) ||
-           (open_kind == MS_OP_RECOMPUTE && (kind == MS_OP_BACKWARD || kind == MS_OP_INPUT_GRAD));
-}
-
 /* Append a part for an operation that repeats forward work. */
 static void add_recomputation(collecting *picture, int32_t row, int32_t event) {
     const ms_trace *trace = picture->trace;
@@ -340,26 +322,29 @@ static void add_recomputation(collecting *picture, int32_t row, int32_t event) {
     (void)ms_vector_add(picture->boxes, &part, 1);
 }
 
+/* The slack of an event [s]; 0: not wanted. */
+static double slack_of(const collecting *picture, int32_t event) {
+    return picture->slack_ps == NULL ? 0.0 : seconds(picture->slack_ps[event]);
+}
+
 /* Append the box of a new pass, which begins with computation `event`. It replaces the older one of
  * the row's two open passes.  waits_first: first box of the waiting right before it. */
 static void open_box(collecting *picture, int32_t row, int32_t event, size_t waits_first) {
     const ms_trace *trace = picture->trace;
-    row_state *state = &picture->rows[row];
-    const ms_gantt_box box = {.start = seconds(trace->events[event].start_ps),
-                              .end = seconds(trace->events[event].end_ps),
-                              .row = row,
-                              .mb = trace->events[event].mb,
-                              .step = trace->events[event].step,
-                              .chunk =
-                                  trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
-                              .kind = trace->events[event].kind};
-    state->last = 1 - state->last;
-    state->passes[state->last] = (open_pass){.box = (ptrdiff_t)picture->boxes->count,
-                                             .stage = trace->events[event].stage,
-                                             .step = trace->events[event].step,
-                                             .mb = trace->events[event].mb,
-                                             .waits_first = waits_first,
-                                             .waits_end = picture->boxes->count};
+    ms_open_stream *state = &picture->rows[row];
+    const ms_gantt_box box = {
+        .start = seconds(trace->events[event].start_ps),
+        .end = seconds(trace->events[event].end_ps),
+        .row = row,
+        .mb = trace->events[event].mb,
+        .step = trace->events[event].step,
+        .chunk = trace->events[event].chunk < 0 ? 0 : trace->events[event].chunk,
+        .kind = trace->events[event].kind,
+        .waited = seconds(trace->merged.count > 0 ? trace->events[event].waited_ps : 0),
+        .slack = slack_of(picture, event)};
+    (void)ms_open_stream_add(state, &trace->events[event], (int32_t)picture->boxes->count);
+    picture->waits[2 * row + state->last] =
+        (pass_waits){.first = waits_first, .end = picture->boxes->count};
     (void)ms_vector_add(picture->boxes, &box, 1);
 }
 
@@ -367,35 +352,42 @@ static void open_box(collecting *picture, int32_t row, int32_t event, size_t wai
  * later one began. The picture draws the forward pass in the upper half of the row (`half` 1) and
  * the other one in the lower half (`half` 2). The waiting right before the later pass lies inside
  * the earlier pass, so its boxes become parts of the earlier one. A pass is paired once. */
-static void pair_up(collecting *picture, row_state *state) {
-    open_pass *a = &state->passes[0];
-    open_pass *b = &state->passes[1];
-    if (a->is_paired || b->is_paired || a->box < 0 || b->box < 0) {
+static void pair_up(collecting *picture, int32_t row) {
+    pass_waits *waits = &picture->waits[2 * row];
+    const int32_t a = picture->rows[row].passes[0].row;
+    const int32_t b = picture->rows[row].passes[1].row;
+    if (waits[0].is_paired || waits[1].is_paired || a < 0 || b < 0) {
         return;
     }
-    const open_pass *later = a->box > b->box ? a : b;
-    for (size_t i = later->waits_first; i < later->waits_end; i++) {
+    const pass_waits *later = a > b ? &waits[0] : &waits[1];
+    for (size_t i = later->first; i < later->end; i++) {
         MS_AT(picture->boxes, ms_gantt_box, i).is_part = true;
     }
-    bool is_upper = MS_AT(picture->boxes, ms_gantt_box, a->box).kind == MS_OP_FORWARD;
-    const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a->box : b->box),
-                               .lower = (size_t)(is_upper ? b->box : a->box)};
+    bool is_upper = MS_AT(picture->boxes, ms_gantt_box, a).kind == MS_OP_FORWARD;
+    const ms_pass_pair pair = {.upper = (size_t)(is_upper ? a : b),
+                               .lower = (size_t)(is_upper ? b : a)};
     MS_AT(picture->boxes, ms_gantt_box, pair.upper).half = 1;
     MS_AT(picture->boxes, ms_gantt_box, pair.lower).half = 2;
     (void)ms_vector_add(picture->pairs, &pair, 1);
-    a->is_paired = b->is_paired = true;
+    waits[0].is_paired = waits[1].is_paired = true;
 }
 
-/* Extend the box of open pass `which` (0 or 1) to the end of computation `event`. A box that began
- * with recomputation gets the kind of its backward pass. If the other pass ran last, the two are a
- * pair. */
-static void grow_box(collecting *picture, row_state *state, int which, int32_t event) {
-    ms_gantt_box *open = &MS_AT(picture->boxes, ms_gantt_box, state->passes[which].box);
-    open->end = seconds(picture->trace->events[event].end_ps);
-    open->kind = open->kind == MS_OP_RECOMPUTE ? picture->trace->events[event].kind : open->kind;
-    if (which != state->last) {
-        pair_up(picture, state);
-        state->last = which;
+/* Extend the box of the open pass with which computation `event` goes on to the event's end. A box
+ * that began with recomputation gets the kind of its backward pass. If the other pass ran last, the
+ * two are a pair. */
+static void grow_box(collecting *picture, int32_t row, int32_t event) {
+    const ms_trace_event *grown_by = &picture->trace->events[event];
+    ms_open_stream *state = &picture->rows[row];
+    int last = state->last;
+    int32_t box = ms_open_stream_add(state, grown_by, -1);
+    ms_gantt_box *open = &MS_AT(picture->boxes, ms_gantt_box, box);
+    int64_t waited_ps = grown_by->start_ps - state->end_ps;
+    open->waited += waited_ps > 0 ? seconds(waited_ps) : 0.0;
+    open->slack = fmin(open->slack, slack_of(picture, event));
+    open->end = seconds(grown_by->end_ps);
+    open->kind = open->kind == MS_OP_RECOMPUTE ? grown_by->kind : open->kind;
+    if (state->last != last) {
+        pair_up(picture, row);
     }
 }
 
@@ -404,25 +396,23 @@ static void grow_box(collecting *picture, row_state *state, int which, int32_t e
 static void add_computation(collecting *picture, int32_t event) {
     const ms_trace *trace = picture->trace;
     int32_t row = trace->streams[trace->events[event].stream].rank_index;
-    row_state *state = &picture->rows[row];
-    int which = belongs(picture, &state->passes[0], event)   ? 0
-                : belongs(picture, &state->passes[1], event) ? 1
-                                                             : -1;
+    ms_open_stream *state = &picture->rows[row];
+    bool goes_on = ms_open_stream_find(state, &trace->events[event]) >= 0;
     const gap before = {.from = state->end_ps,
                         .to = trace->events[event].start_ps,
                         .row = row,
                         .cause = trace->events[event].cause,
                         .step = trace->events[event].step,
-                        .is_part = which >= 0};
+                        .is_part = goes_on};
     size_t waits_first = picture->boxes->count;
     add_waiting(picture, &before);
     bool is_barrier = trace->events[event].stage < 0 && before.to == trace->events[event].end_ps;
-    if (which >= 0 && !picture->boxes->failed) {
-        grow_box(picture, state, which, event);
+    if (goes_on && !picture->boxes->failed) {
+        grow_box(picture, row, event);
     } else if (!is_barrier) { /* a barrier takes no time, so that it needs no box */
         open_box(picture, row, event, waits_first);
         if (before.to < before.from) {
-            pair_up(picture, state); /* whole passes that overlap, in a trace of passes */
+            pair_up(picture, row); /* whole passes that overlap, in a trace of passes */
         }
     }
     if (trace->events[event].kind == MS_OP_RECOMPUTE) {
@@ -468,29 +458,43 @@ bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena) {
     return is_shown;
 }
 
-void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
-                       ms_vector *idle) {
+void ms_passes_release(ms_passes *passes) {
+    ms_vector_release(&passes->boxes);
+    ms_vector_release(&passes->pairs);
+    ms_vector_release(&passes->idle);
+}
+
+ms_status ms_passes_collect(const ms_trace *trace, const ms_passes_choice *choice,
+                            ms_arena *scratch, ms_passes *passes_out) {
+    *passes_out = (ms_passes){.boxes.item_B = sizeof(ms_gantt_box),
+                              .pairs.item_B = sizeof(ms_pass_pair),
+                              .idle.item_B = sizeof(ms_idle_span)};
     collecting picture = {.trace = trace,
-                          .rows = MS_NEW(scratch, row_state, trace->rank_count),
+                          .rows = ms_open_streams_new(scratch, trace->rank_count),
+                          .waits = MS_NEW(scratch, pass_waits, 2 * trace->rank_count),
                           .is_shown = ms_passes_shown(trace, scratch),
-                          .boxes = boxes,
-                          .pairs = pairs,
-                          .idle = idle};
-    if (picture.rows == NULL || picture.is_shown == NULL ||
-        build_rank_comms(trace, scratch, &picture.own) != MS_OK) {
-        boxes->failed = true;
-        return;
+                          .slack_ps = choice == NULL ? NULL : choice->slack_ps,
+                          .boxes = &passes_out->boxes,
+                          .pairs = &passes_out->pairs,
+                          .idle = &passes_out->idle};
+    const ms_shown_rows *rows = choice == NULL ? NULL : choice->rows;
+    for (int32_t row = 0; row < trace->rank_count && picture.is_shown != NULL; row++) {
+        picture.is_shown[row] = picture.is_shown[row] && (rows == NULL || rows->row_of[row] >= 0);
     }
-    for (int32_t row = 0; row < trace->rank_count; row++) {
-        picture.rows[row].passes[0].box = picture.rows[row].passes[1].box = -1;
+    if (picture.rows == NULL || picture.waits == NULL || picture.is_shown == NULL ||
+        build_rank_comms(trace, picture.is_shown, scratch, &picture.own) != MS_OK) {
+        return MS_E_NOMEM;
     }
     /* events of one stream are in the order in which they run */
-    for (int32_t i = 0; i < trace->event_count && !boxes->failed; i++) {
-        if (!is_communication(trace, i)) {
+    for (int32_t i = 0; i < trace->event_count && !picture.boxes->failed; i++) {
+        if (!is_communication(trace, i) &&
+            picture.is_shown[trace->streams[trace->events[i].stream].rank_index]) {
             add_computation(&picture, i);
         }
     }
     add_end(&picture);
+    return picture.boxes->failed || picture.pairs->failed || picture.idle->failed ? MS_E_NOMEM
+                                                                                  : MS_OK;
 }
 
 /* Append a copy of box `index` over the whole height of its row from `start` to `end`, if it takes
@@ -530,24 +534,14 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs) {
 
 /* ---- categories of idle time ---- */
 
-/* The phases are those of the Gantt picture of all ranks, so the boxes are sorted as for a
- * picture. */
+/* The phases are those of the Gantt picture of all ranks. */
 ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_arena *arena,
                               ms_idle_phases *phases_out) {
-    ms_gantt *gantt = MS_NEW(arena, ms_gantt, 1);
-    ms_gantt_sorted sorted;
-    if (gantt == NULL) {
-        return MS_E_NOMEM;
-    }
-    gantt->rows = trace->rank_count;
-    gantt->boxes = boxes->data;
-    gantt->box_count = boxes->count;
-    gantt->end = (double)trace->step_ps / MS_PS_PER_S;
-    ms_status status = ms_gantt_sort(gantt, gantt->end, arena, &sorted);
-    if (status == MS_OK) {
-        *phases_out = (ms_idle_phases){.steady = sorted.steady, .steps = sorted.steps};
-    }
-    return status;
+    const ms_gantt gantt = {.rows = trace->rank_count,
+                            .boxes = boxes->data,
+                            .box_count = boxes->count,
+                            .end = (double)trace->step_ps / MS_PS_PER_S};
+    return ms_gantt_find_steady(&gantt, arena, &phases_out->steady, &phases_out->steps);
 }
 
 ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_span *idle) {

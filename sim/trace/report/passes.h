@@ -39,15 +39,37 @@ typedef struct ms_idle_span {
  * on their compute stream.  Returns [rank_count] in `arena`; NULL when memory runs out. */
 bool *ms_passes_shown(const ms_trace *trace, ms_arena *arena);
 
-/* Append the boxes of all compute streams, in seconds, with the index into ms_trace.ranks as row: a
- * box for each pass of a stage over a microbatch, parts inside it for recomputation and for waiting
- * for communication, and boxes for waiting between passes. Two passes whose operations alternate
- * are an overlapped pair; the forward pass has half 1, the other one half 2.
- *  boxes: of ms_gantt_box.  pairs: of ms_pass_pair.  idle: of ms_idle_span, all idle time with the
- * same causes as in the metrics; NULL: not wanted.  The caller checks `failed` of each vector.
+/* The rows of a picture: of the ranks of which the trace holds operations, all or one for each
+ * pipeline rank. */
+typedef struct ms_shown_rows {
+    int32_t *row_of;  /* [rank_count] row of each rank of ms_trace.ranks; -1: none */
+    int32_t *rank_of; /* [count] rank of each row, as an index into ms_trace.ranks */
+    int32_t count;
+    bool is_choice; /* some pipeline rank has more ranks than are shown */
+} ms_shown_rows;
+
+/* The passes and the idle time of a trace. */
+typedef struct ms_passes {
+    ms_vector boxes; /* of ms_gantt_box, in seconds, with the index into ms_trace.ranks as row */
+    ms_vector pairs; /* of ms_pass_pair */
+    ms_vector idle;  /* of ms_idle_span */
+} ms_passes;
+
+/* What ms_passes_collect collects; NULL: all, and no slack. */
+typedef struct ms_passes_choice {
+    const ms_shown_rows *rows; /* whose ranks are collected; NULL: all */
+    const int64_t *slack_ps;   /* [events] becomes the slack of passes; NULL: not wanted */
+} ms_passes_choice;
+
+/* Collect the passes of all compute streams: a box for each pass of a stage over a microbatch,
+ * parts inside it for recomputation and for waiting for communication, and boxes for waiting
+ * between passes. Two passes whose operations alternate are an overlapped pair; the forward pass
+ * has half 1, the other one half 2. Idle time has the same causes as in the metrics.
+ *  *passes_out: released with ms_passes_release, whatever is returned.  Returns MS_OK; MS_E_NOMEM.
  *  O(events log events). */
-void ms_passes_collect(const ms_trace *trace, ms_arena *scratch, ms_vector *boxes, ms_vector *pairs,
-                       ms_vector *idle);
+ms_status ms_passes_collect(const ms_trace *trace, const ms_passes_choice *choice,
+                            ms_arena *scratch, ms_passes *passes_out);
+void ms_passes_release(ms_passes *passes);
 
 /* Cut the boxes of pairs so that a box has half of the row's height only while both passes are
  * under way. The parts of a box before and after that time are appended to `boxes`. */
@@ -55,7 +77,7 @@ void ms_passes_cut_pairs(ms_vector *boxes, const ms_vector *pairs);
 
 /* The phases of every rank and step. */
 typedef struct ms_idle_phases {
-    const ms_gantt_steady *steady; /* [rank_count][steps] */
+    ms_gantt_steady *steady; /* [rank_count][steps] */
     int32_t steps;
 } ms_idle_phases;
 
@@ -67,15 +89,6 @@ ms_status ms_idle_phases_find(const ms_trace *trace, const ms_vector *boxes, ms_
 
 /* The category of a span of idle time, as in `time_share` of the summary. */
 ms_time_category ms_idle_category(const ms_idle_phases *phases, const ms_idle_span *idle);
-
-/* The rows of a picture: of the ranks of which the trace holds operations, all or one for each
- * pipeline rank. */
-typedef struct ms_shown_rows {
-    int32_t *row_of;  /* [rank_count] row of each rank of ms_trace.ranks; -1: none */
-    int32_t *rank_of; /* [count] rank of each row, as an index into ms_trace.ranks */
-    int32_t count;
-    bool is_choice; /* some pipeline rank has more ranks than are shown */
-} ms_shown_rows;
 
 /* Choose the rows of a trace.  *rows: in `arena`.  Returns false when memory runs out. */
 bool ms_shown_rows_find(const ms_trace *trace, ms_gantt_rows which, ms_arena *arena,

@@ -23,6 +23,8 @@
 typedef struct ms_gantt_box {
     double start; /**< in the picture's time unit */
     double end;
+    double waited; /**< of a pass of a trace: time inside it in which its rank computes nothing */
+    double slack;  /**< of a pass of a trace: least slack of its computations; 0: not known */
     int32_t row;   /**< 0..rows-1 */
     int32_t mb;    /**< number written into it: microbatch, or microbatch * slices + slice; -1 none
                     */
@@ -123,16 +125,13 @@ ms_status ms_gantt_from_schedule(const ms_drawn_schedule *drawn, ms_arena *arena
 void ms_schedule_write_text(const ms_program *program, const ms_schedule_result *result, int width,
                             ms_buffer *out);
 
-/** Events above which a Chrome trace shows passes instead of single operations [count]. */
-#define MS_CHROME_EVENTS_MAX 200000
-
 /** A function that receives a report chunk by chunk.  text: [length].  Returns MS_OK, or a status
  * that ends the report. */
 typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t length);
 
 /** Write a trace in Chrome's trace event format (JSON object form), which Perfetto opens too: a
  * process per simulated rank, a thread per stream, flow arrows for point-to-point messages, a
- * counter for memory.  Above MS_CHROME_EVENTS_MAX events the operations of a pass are merged and
+ * counter for memory.  Above MS_TRACE_OPERATIONS_MAX events the operations of a pass are merged and
  * collectives inside it left out; otherData.detail says which.
  *  trace: with every column.  Returns MS_OK; MS_E_NOMEM; MS_E_BUG where times contradict causes,
  * nothing written; what the sink returns.  O(events log events), streamed in chunks of at most 64
@@ -141,14 +140,21 @@ typedef ms_status (*ms_report_sink)(void *context, const char *text, size_t leng
  * Metadata events. */
 ms_status ms_chrome_write(const ms_trace *trace, ms_report_sink sink, void *context);
 
-/** Append the page of a trace: one HTML file that a browser opens from disk.  It makes no request:
- * its Content-Security-Policy allows its own style and script, by their hashes, and nothing else;
- * its figures stand in it as JSON, as they are in the trace.
+/** Append a trace to the data of a page, as JSON; its figures stand there as they are in the trace.
  *  trace: with every column and MS_TRACE_TABLES; one of level summary gives a page without a
  * timeline.  rows: of the timeline; above 400,000 passes and idle times every second one is left
- * out until they fit.  Returns MS_OK; MS_E_RANGE where the trace contradicts itself or takes no
- * time, nothing appended; MS_E_NOMEM.  O(events log events). */
-ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out);
+ * out until they fit.  differences: in words, from the first trace of the page; NULL: it is the
+ * first.  Returns MS_OK; MS_E_RANGE where the trace contradicts itself or takes no time;
+ * MS_E_NOMEM.  O(events log events). */
+ms_status ms_page_put_trace(const ms_trace *trace, ms_gantt_rows rows, const char *differences,
+                            ms_buffer *json);
+
+/** Append the page of a trace, or of several side by side: one HTML file that a browser opens from
+ * disk.  It makes no request: its Content-Security-Policy allows its own style and script, by their
+ * hashes, and nothing else.
+ *  traces: the data of `count` traces, of ms_page_put_trace.  Returns MS_OK; MS_E_NOMEM. */
+ms_status ms_page_write_traces(const ms_buffer *traces, const char *title, size_t count,
+                               ms_buffer *out);
 
 /** A file that a page keeps, so that its reader can make it again. */
 typedef struct ms_page_input {
@@ -170,7 +176,7 @@ typedef struct ms_page_results {
     size_t input_count;
 } ms_page_results;
 
-/** Append the page of results: one HTML file as ms_page_write_trace makes it, which draws from the
+/** Append the page of results: one HTML file as ms_page_write_traces makes it, which draws from the
  * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 
@@ -201,7 +207,8 @@ ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_
 
 /** Write the report of traces to a file, by the ending of its name: .svg, .png and .pdf stack their
  * pictures, with a line below each but the first that says which inputs differ from the first
- * one's, .html makes the page of one trace, .json takes one, too, .json.gz the same compressed. The
+ * one's, .html makes a page that sets several side by side, .json takes one, .json.gz the same
+ * compressed. The
  * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and
  * pages.  training_tokens: a page also says what a training of so many tokens takes; 0: not.
  * Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT

@@ -12,10 +12,15 @@
 typedef enum report_format {
     FORMAT_NONE,
     FORMAT_PICTURE,
+    FORMAT_HTML,
     FORMAT_JSON,
-    FORMAT_JSON_GZ,
-    FORMAT_HTML
+    FORMAT_JSON_GZ
 } report_format;
+
+/* Whether a report shows several traces. */
+static bool is_stack(report_format format) {
+    return format == FORMAT_PICTURE || format == FORMAT_HTML;
+}
 
 /* The format of a report by its name's ending; FORMAT_NONE: another ending. */
 static report_format format_of(const char *path) {
@@ -44,22 +49,25 @@ static ms_status check_format(const char *path, ms_diag *diag) {
  * target. */
 static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
     ms_status status = check_format(path, diag);
-    if (status == MS_OK && format_of(path) != FORMAT_PICTURE && count > 1) {
-        ms_diag_error(diag, "'%s': a %s is made of one run, got %zu; .svg stacks several", path,
-                      format_of(path) == FORMAT_HTML ? "page" : "trace for a viewer", count);
+    if (status == MS_OK && !is_stack(format_of(path)) && count > 1) {
+        ms_diag_error(diag,
+                      "'%s': a trace for a viewer is made of one run, got %zu; .svg and .html show "
+                      "several",
+                      path, count);
         status = MS_E_USAGE;
     } else if (status == MS_OK && count > MS_GANTT_PICTURES_MAX) {
-        ms_diag_error(diag, "'%s': at most %d traces are stacked in a picture, got %zu", path,
+        ms_diag_error(diag, "'%s': a picture or page shows at most %d traces, got %zu", path,
                       MS_GANTT_PICTURES_MAX, count);
         status = MS_E_USAGE;
     }
     return status == MS_OK ? ms_target_check(path, MS_TARGET_TEXT, diag) : status;
 }
 
-/* Read a trace with its operations; a trace without any is refused. */
-static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *diag,
+/* Read a trace with its operations; a trace without any is refused.  what: further parts, as in
+ * ms_trace_read. */
+static ms_status read_operations(const char *path, unsigned what, ms_arena *arena, ms_diag *diag,
                                  ms_trace *trace_out) {
-    ms_status status = ms_trace_read(path, MS_TRACE_EVENTS, arena, diag, trace_out);
+    ms_status status = ms_trace_read(path, MS_TRACE_EVENTS | what, arena, diag, trace_out);
     if (status == MS_OK && trace_out->level == MS_TRACE_SUMMARY) {
         ms_diag_error(diag,
                       "cannot draw '%s': it was written with --trace summary and holds no "
@@ -70,24 +78,26 @@ static ms_status read_operations(const char *path, ms_arena *arena, ms_diag *dia
     return status;
 }
 
-/* The pictures of several traces, which are made one after the other in `arena`. */
+/* The pictures, or the page, of several traces, which are made one after the other in `arena`. */
 typedef struct picture_stack {
     ms_gantt gantts[MS_GANTT_PICTURES_MAX];
+    ms_buffer page; /* of ms_page_put_trace */
     size_t count;
     ms_gantt_rows rows;
-    ms_trace first; /* of ms_caption_keep: path and inputs of the first trace */
+    double training_tokens; /* of a page */
+    ms_trace first;         /* of ms_caption_keep: path and inputs of the first trace */
     ms_arena *arena;
     ms_diag *diag;
 } picture_stack;
 
-/* Make the caption of the picture that is being added; of the first trace only its inputs are kept.
- * A trace itself is released as soon as its picture is made. */
-static ms_status add_caption(picture_stack *stack, const ms_trace *trace) {
+/* Make the caption of a trace that is being added; of the first trace only its inputs are kept. A
+ * trace itself is released as soon as it is drawn. */
+static ms_status make_caption(picture_stack *stack, const ms_trace *trace,
+                              const char **caption_out) {
     if (stack->count == 0) {
         return ms_caption_keep(trace, stack->arena, &stack->first);
     }
-    return ms_caption_make(&stack->first, trace, stack->arena, stack->diag,
-                           &stack->gantts[stack->count].caption);
+    return ms_caption_make(&stack->first, trace, stack->arena, stack->diag, caption_out);
 }
 
 /* Read a trace and make its picture. */
@@ -97,13 +107,13 @@ static ms_status add_picture(picture_stack *stack, const char *trace_path) {
     ms_arena scratch;
     ms_trace trace;
     ms_arena_init(&scratch);
-    ms_status status = read_operations(trace_path, &scratch, diag, &trace);
+    ms_status status = read_operations(trace_path, MS_TRACE_NOTHING, &scratch, diag, &trace);
     if (status == MS_OK && trace.step_ps <= 0) {
         ms_diag_error(diag, "cannot draw '%s': the trace's step takes no time", trace_path);
         status = MS_E_INPUT;
     } else if (status == MS_OK) {
         status = ms_gantt_from_trace(&trace, stack->rows, stack->arena, gantt);
-        status = status == MS_OK ? add_caption(stack, &trace) : MS_E_NOMEM;
+        status = status == MS_OK ? make_caption(stack, &trace, &gantt->caption) : MS_E_NOMEM;
         if (status == MS_E_NOMEM) {
             ms_diag_error(diag, "cannot draw '%s': out of memory", trace_path);
         }
@@ -128,19 +138,18 @@ static ms_status name_pictures(const char *const *traces, size_t count, ms_arena
     return MS_OK;
 }
 
-/* Append the pictures of all traces as SVG. */
-static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows rows, ms_diag *diag,
-                      ms_buffer *svg) {
-    ms_arena arena;
-    picture_stack stack = {.rows = rows, .arena = &arena, .diag = diag};
-    ms_arena_init(&arena);
+/* Write the pictures of traces to a file, as SVG, PNG or PDF.  stack: empty. */
+static ms_status write_pictures(const char *const *traces, size_t count, picture_stack *stack,
+                                const char *path) {
+    ms_buffer svg = {0};
+    ms_diag *diag = stack->diag;
     ms_status status = MS_OK;
     for (size_t i = 0; status == MS_OK && i < count; i++) {
-        status = add_picture(&stack, traces[i]);
+        status = add_picture(stack, traces[i]);
     }
     if (status == MS_OK) {
-        status = name_pictures(traces, count, &arena, stack.gantts);
-        status = status == MS_OK ? ms_gantt_write_svg(stack.gantts, count, svg) : status;
+        status = name_pictures(traces, count, stack->arena, stack->gantts);
+        status = status == MS_OK ? ms_gantt_write_svg(stack->gantts, count, &svg) : status;
         if (status != MS_OK) {
             bool is_full = status == MS_E_NOMEM;
             ms_diag_error(diag, "cannot draw '%s'%s: %s", traces[0], count > 1 ? " and others" : "",
@@ -148,15 +157,6 @@ static ms_status draw(const char *const *traces, size_t count, ms_gantt_rows row
             status = is_full ? status : MS_E_INPUT;
         }
     }
-    ms_arena_release(&arena);
-    return status;
-}
-
-/* Write the pictures of traces to a file, as SVG, PNG or PDF. */
-static ms_status write_svg(const char *const *traces, size_t count, ms_gantt_rows rows,
-                           const char *path, ms_diag *diag) {
-    ms_buffer svg = {0};
-    ms_status status = draw(traces, count, rows, diag, &svg);
     if (status == MS_OK) {
         status = ms_picture_write(path, ms_buffer_text(&svg), svg.length, diag);
     }
@@ -211,7 +211,7 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     ms_arena arena;
     ms_trace trace;
     ms_arena_init(&arena);
-    ms_status status = read_operations(trace_path, &arena, diag, &trace);
+    ms_status status = read_operations(trace_path, MS_TRACE_MERGED, &arena, diag, &trace);
     if (status == MS_OK) {
         status = stream(&trace, path, diag);
     }
@@ -219,50 +219,75 @@ static ms_status write_json(const char *trace_path, const char *path, ms_diag *d
     return status;
 }
 
-/* Read a trace and write its page. A trace without operations is accepted: its page has no
- * timeline.  training_tokens: as in ms_report_write. */
-static ms_status write_html(const char *trace_path, ms_gantt_rows rows, double training_tokens,
-                            const char *path, ms_diag *diag) {
+/* Read a trace and add it to the page. A trace without operations is accepted: it has no timeline.
+ * The title is the workload's name. */
+static ms_status add_to_page(picture_stack *stack, const char *trace_path, const char **title_out) {
     ms_arena arena;
-    ms_buffer html = {0};
     ms_trace trace;
+    const char *caption = NULL;
     ms_arena_init(&arena);
     ms_status status =
-        ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES, &arena, diag, &trace);
+        ms_trace_read(trace_path, MS_TRACE_EVENTS | MS_TRACE_TABLES | MS_TRACE_MERGED, &arena,
+                      stack->diag, &trace);
     if (status == MS_OK) {
         ms_value *summary = ms_value_copy(trace.summary, &arena);
-        ms_summary_add_training(training_tokens, ms_value_number(summary, "gpus", 0.0), summary);
+        const ms_value *name = ms_value_get(summary, "workload");
+        bool is_text = name != NULL && name->type == MS_VALUE_STRING;
+        ms_summary_add_training(stack->training_tokens, ms_value_number(summary, "gpus", 0.0),
+                                summary);
         trace.summary = summary;
-        status = ms_page_write_trace(&trace, rows, &html);
-        if (status != MS_OK) {
+        *title_out = ms_arena_strdup(stack->arena, is_text ? name->as.string : "trace");
+        status = make_caption(stack, &trace, &caption);
+        status = status == MS_OK ? ms_page_put_trace(&trace, stack->rows, caption, &stack->page)
+                                 : status;
+        if (status == MS_E_NOMEM || status == MS_E_RANGE) { /* others are reported */
             bool is_full = status == MS_E_NOMEM;
-            ms_diag_error(diag, "cannot show '%s': %s", trace_path,
+            ms_diag_error(stack->diag, "cannot show '%s': %s", trace_path,
                           is_full             ? "out of memory"
                           : trace.step_ps > 0 ? "the trace contradicts itself"
                                               : "the trace's step takes no time");
             status = is_full ? status : MS_E_INPUT;
         }
     }
+    ms_arena_release(&arena);
+    stack->count += status == MS_OK;
+    return status;
+}
+
+/* Write the page of traces.  stack: empty. */
+static ms_status write_html(const char *const *traces, size_t count, picture_stack *stack,
+                            const char *path) {
+    ms_buffer html = {0};
+    const char *title = NULL;
+    ms_status status = MS_OK;
+    for (size_t i = 0; status == MS_OK && i < count; i++) {
+        status = add_to_page(stack, traces[i], &title);
+    }
+    title = count > 1 ? ms_arena_printf(stack->arena, "%zu runs side by side", count) : title;
     if (status == MS_OK) {
-        status = ms_target_write_text(path, ms_buffer_text(&html), html.length, diag);
+        bool is_full =
+            title == NULL || ms_page_write_traces(&stack->page, title, count, &html) != MS_OK;
+        status = is_full
+                     ? ms_diag_no_memory(stack->diag)
+                     : ms_target_write_text(path, ms_buffer_text(&html), html.length, stack->diag);
     }
     ms_buffer_release(&html);
-    ms_arena_release(&arena);
+    ms_buffer_release(&stack->page);
     return status;
 }
 
 ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
                           double training_tokens, const char *path, ms_diag *diag) {
     ms_status status = check_request(count, path, diag);
-    if (status != MS_OK) {
-        return status;
+    if (status != MS_OK || !is_stack(format_of(path))) {
+        return status != MS_OK ? status : write_json(traces[0], path, diag);
     }
-    switch (format_of(path)) {
-    case FORMAT_PICTURE:
-        return write_svg(traces, count, rows, path, diag);
-    case FORMAT_HTML:
-        return write_html(traces[0], rows, training_tokens, path, diag);
-    default:
-        return write_json(traces[0], path, diag);
-    }
+    ms_arena arena;
+    picture_stack stack = {
+        .rows = rows, .training_tokens = training_tokens, .arena = &arena, .diag = diag};
+    ms_arena_init(&arena);
+    status =
+        (format_of(path) == FORMAT_HTML ? write_html : write_pictures)(traces, count, &stack, path);
+    ms_arena_release(&arena);
+    return status;
 }

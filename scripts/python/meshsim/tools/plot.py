@@ -90,6 +90,8 @@ def _draw(call: Call, form: str, trees: Sequence[Tree]) -> Any:
         call.refuse(f"a graph for Graphviz is made of a platform, and this is of {kind}", code=USAGE)
     if kind == "platform":
         return plot.platform_dot(tree) if form == "dot" else plot.platform(tree)
+    if kind == "mesh" and "gpus_per_node" not in tree:
+        call.refuse("a mesh is drawn on the GPUs of a platform; expected what meshsim mesh --platform NAME --json prints", code=USAGE)
     if kind == "mesh" or call.value("of") == "mesh":
         return plot.mesh(tree, call.value("groups"))
     if kind == "validate":
@@ -199,7 +201,7 @@ def _jobs(call: Call, kind: str, trees: Sequence[Tree]) -> Any:
         parts = {part: values for part, values in parts.items() if any(values)}
     title = f"{tree['workload']}: memory at its peak" if is_of_ranks else f"{kind}: {'memory' if is_memory else 'time'}"
     return plot.bars(names, parts, unit, limit, over_note="does not fit", title=call.value("title", title), x_label="pipeline rank" if is_of_ranks else "",
-                     y_label="makespan of a rank" if on_paper and not is_memory else {"s": "step time", "B": "memory of a GPU"}.get(unit, ""))
+                     y_label={"s": "step time", "B": "memory of a GPU"}.get(unit, "microbatches in flight" if is_memory else "makespan of a rank"))
 
 
 def _trace_memory(call: Call) -> Any:

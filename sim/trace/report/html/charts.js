@@ -115,3 +115,28 @@ function tick(range, most) {
   const power = 10 ** Math.floor(Math.log10(least));
   return [1, 2, 5, 10].map((digit) => digit * power).find((one) => one >= least * 0.9999);
 }
+
+// Bars below each other, each as long as its whole: rows of [name, whole, parts of it as shares, text].
+function stacks(caption, rows, title = "step") {
+  const most = Math.max(...rows.map((row) => row[1]), 1e-300);
+  const used = SHARES.filter(([key]) => rows.some((row) => row[2][key] > 0));
+  const lines = rows.map(([name, whole, shares, text]) => [name, text,
+    bar(used.map(([key, paint, words]) => [((shares[key] || 0) * whole) / most, paint, `${words} ${percent(shares[key] || 0)}`, `${words} ${(100 * (shares[key] || 0)).toFixed(1)} %`]))]);
+  return el("div", {}, legend(used.map(([, paint, words]) => [paint, words])), table(caption, [[""], [title, "number"], ["where its time goes", "bars"]], lines, { full: true }));
+}
+
+// Bars and tables of time and memory of several runs. sides: [short name, name, summary, path of the summary in the page's data].
+function showSides(sides) {
+  const most = Math.max(...sides.map(([, , of]) => of.memory.peak_B || 0));
+  const parts = MEMORY_PARTS.filter(([key]) => sides.some(([, , of]) => of.memory[key] > 0));
+  const times = stacks("bars as long as the steps", sides.map(([, name, of, path]) => [name, of.step_time_s, of.time_share, figure(`${path}/step_time_s`, "time")]));
+  const used = SHARES.filter(([key]) => sides.some(([, , of]) => of.time_share[key] > 0));
+  const apart = (one, other) => (Math.abs(one - other) < 1e-9 * (one + other) ? 0 : one - other); // less is rounding
+  const time = ([, , of], key) => of.time_share[key] * of.step_time_s;
+  const rows = used.map(([key, paint, words]) => [el("span", {}, swatch(paint), words), ...sides.map((side) => format(time(side, key), "time")), ...sides.map(([, , , path]) => figure(`${path}/time_share/${key}`, "share")),
+    ...sides.slice(1).map((side) => format(apart(time(side, key), time(sides[0], key)), "time"))]);
+  const shares = table("where the time of each goes", [["what"], ...sides.map(([side]) => [side, "number"]), ...sides.map(([side]) => [`share of ${side}`, "number secondary"]), ...sides.slice(1).map(([side]) => [`${side} - ${sides[0][0]}`, "number"])], rows);
+  const memory = most > 0 ? el("div", {}, legend(parts.map(([, paint, words]) => [paint, words])), table("memory at the peak", [[""], ["peak", "number"], ["by class", "bars"]], sides.map(([, name, of, path]) => [name, figure(`${path}/memory/peak_B`, "bytes"),
+    bar(parts.map(([key, paint, words]) => [of.memory[key] / most, paint, `${words} ${format(of.memory[key], "bytes")}`, words]))]), { full: true })) : "";
+  return el("div", {}, times, shares, memory);
+}

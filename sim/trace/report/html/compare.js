@@ -51,20 +51,9 @@ function showDefaults(result) {
 }
 
 // Bars and tables of time and memory of both sides of one pair of traces.  i: its index in result.traces.
-function showSides(trace, i) {
-  const sides = ["a", "b"].filter((side) => trace[side] && isNumber(trace[side].step_time_s));
-  const of = (side, key) => `/result/traces/${i}/${side}/${key}`;
-  const name = (side) => `${side}: ${trace[side].workload || ""}`;
-  const most = Math.max(...sides.map((side) => trace[side].memory.peak_B || 0));
-  const parts = MEMORY_PARTS.filter(([key]) => sides.some((side) => trace[side].memory[key] > 0));
-  const times = stacks("bars as long as the steps", sides.map((side) => [name(side), trace[side].step_time_s, trace[side].time_share, figure(of(side, "step_time_s"), "time")]));
-  const used = SHARES.filter(([key]) => sides.some((side) => trace[side].time_share[key] > 0));
-  const rows = used.map(([key, paint, words]) => [el("span", {}, swatch(paint), words), ...sides.map((side) => format(trace[side].time_share[key] * trace[side].step_time_s, "time")), ...sides.map((side) => figure(of(side, `time_share/${key}`), "share")),
-    sides.length === 2 ? format(trace.b.time_share[key] * trace.b.step_time_s - trace.a.time_share[key] * trace.a.step_time_s, "time") : ""]);
-  const shares = table("where the time of each goes", [["what"], ...sides.map((side) => [side, "number"]), ...sides.map((side) => [`share of ${side}`, "number secondary"]), ["b - a", "number"]], rows);
-  const memory = most > 0 ? el("div", {}, legend(parts.map(([, paint, words]) => [paint, words])), table("memory at the peak", [[""], ["peak", "number"], ["by class", "bars"]], sides.map((side) => [name(side), figure(of(side, "memory/peak_B"), "bytes"),
-    bar(parts.map(([key, paint, words]) => [trace[side].memory[key] / most, paint, `${words} ${format(trace[side].memory[key], "bytes")}`, words]))]), { full: true })) : "";
-  return el("div", {}, times, shares, memory);
+function showPair(trace, i) {
+  return showSides(["a", "b"].filter((side) => trace[side] && isNumber(trace[side].step_time_s))
+    .map((side) => [side, `${side}: ${trace[side].workload || ""}`, trace[side], `/result/traces/${i}/${side}`]));
 }
 
 // Add the sides of the one pair; of folders a grid of all pairs, in which a pair can be selected.
@@ -72,7 +61,7 @@ function showTraces(result) {
   const rows = result.traces.map((row, i) => ({ ...row, at: i }));
   const holder = el("div", { id: "sides" });
   const show = (row) => {
-    holder.replaceChildren(...(result.are_folders ? [el("h3", {}, row.trace)] : []), showSides(row, row.at));
+    holder.replaceChildren(...(result.are_folders ? [el("h3", {}, row.trace)] : []), showPair(row, row.at));
     fitBars();
   };
   if (result.are_folders) {

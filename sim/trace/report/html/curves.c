@@ -5,6 +5,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "trace/repeat.h"
+
 /* ---- memory ---- */
 
 /* The columns of points; each number is the difference to the point before in its row. */
@@ -92,13 +94,12 @@ typedef struct sending {
 } sending;
 
 /* Add the bytes that the member of an event on `stream` sends, evenly over the event's time, for
- * all ranks that its rank stands for. */
-static void add_sent(sending *s, int32_t event, int32_t stream) {
-    const ms_trace_event *events = s->trace->events;
+ * all ranks that its rank stands for.  later_ps: by how much the event is moved. */
+static void add_sent(sending *s, const ms_trace_event *event, int32_t stream, int64_t later_ps) {
     const ms_trace_stream *of = &s->trace->streams[stream];
-    double from = (double)events[event].start_ps;
-    double to = (double)events[event].end_ps;
-    double bytes = events[event].bytes * s->trace->ranks[of->rank_index].multiplicity;
+    double from = (double)(event->start_ps + later_ps);
+    double to = (double)(event->end_ps + later_ps);
+    double bytes = event->bytes * s->trace->ranks[of->rank_index].multiplicity;
     double *bins = s->sent_B + (size_t)of->axis * MS_PAGE_BINS;
     int first = (int)fmin(from / s->bin_ps, MS_PAGE_BINS - 1);
     int last = (int)fmin(to / s->bin_ps, MS_PAGE_BINS - 1);
@@ -113,17 +114,26 @@ static void add_sent(sending *s, int32_t event, int32_t stream) {
     }
 }
 
-/* Add the bytes of all communications, for their first members and for the others. */
+/* Add the bytes of all communications, for their first members and for the others, and of those
+ * inside merged passes. */
 static void add_all_sent(sending *s) {
     const ms_trace *trace = s->trace;
     for (int32_t i = 0; i < trace->event_count; i++) {
         if (trace->streams[trace->events[i].stream].axis != MS_AXIS_NONE) {
-            add_sent(s, i, trace->events[i].stream);
+            add_sent(s, &trace->events[i], trace->events[i].stream, 0);
         }
     }
     for (int32_t i = 0; i < trace->member_count; i++) {
         if (trace->streams[trace->members[i].stream].axis != MS_AXIS_NONE) {
-            add_sent(s, trace->members[i].event, trace->members[i].stream);
+            add_sent(s, &trace->events[trace->members[i].event], trace->members[i].stream, 0);
+        }
+    }
+    for (int32_t i = 0; i < trace->merged.inside_count; i++) {
+        const ms_trace_event *event = &trace->merged.inside[i];
+        int32_t copies = ms_trace_repeat_copies(&trace->merged.repeat, event->start_ps);
+        for (int32_t copy = 0; copy <= copies; copy++) {
+            add_sent(s, event, event->stream,
+                     ms_trace_repeat_shift_ps(&trace->merged.repeat, copy));
         }
     }
 }

@@ -42,6 +42,11 @@ function format(number, unit) {
   return digits(number / factor) + " " + name;
 }
 
+// A number with its unit and two significant digits, or all digits before the point.
+function brief(number, unit) {
+  return format(number, unit).replace(/^[\d.,]+/, (text) => String(Number(Number(text.replace(/,/g, "")).toPrecision(Math.max(2, text.split(".")[0].length)))));
+}
+
 function percent(share) {
   return format(share, "share");
 }

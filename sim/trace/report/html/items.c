@@ -22,71 +22,14 @@ typedef struct page_item {
     uint8_t marks;
 } page_item;
 
-/* Computations of each rank in the order in which they run. */
-typedef struct compute_list {
-    int32_t *events; /* rank r has events[first[r]] .. events[first[r + 1] - 1] */
-    size_t *first;   /* [rank_count + 1] */
-} compute_list;
-
 /* The state of ms_page_put_items. */
 typedef struct collecting_items {
     ms_page *page;
-    ms_vector boxes, pairs, idle;
+    ms_passes passes;
     ms_idle_phases phases;
-    compute_list computes;
     ms_vector items; /* page_item */
     bool has_parts;  /* items inside passes are among them */
 } collecting_items;
-
-/* List the computations of each rank with a counting sort. The count of rank r is collected in
- * first[r + 2], so that first[r + 1] is the index of the rank's next entry while the list is
- * filled, and the end of the rank's entries afterwards.
- *  Returns false when memory runs out. */
-static bool list_computes(const ms_trace *trace, ms_arena *arena, compute_list *list) {
-    list->first = MS_NEW(arena, size_t, (size_t)trace->rank_count + 2);
-    list->events = MS_NEW(arena, int32_t, trace->event_count);
-    if (list->first == NULL || list->events == NULL) {
-        return false;
-    }
-    for (int32_t i = 0; i < trace->event_count; i++) {
-        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
-        list->first[stream->rank_index + 2] += stream->axis == MS_AXIS_NONE;
-    }
-    for (int32_t rank = 0; rank < trace->rank_count; rank++) {
-        list->first[rank + 2] += list->first[rank + 1];
-    }
-    for (int32_t i = 0; i < trace->event_count; i++) {
-        const ms_trace_stream *stream = &trace->streams[trace->events[i].stream];
-        if (stream->axis == MS_AXIS_NONE) {
-            list->events[list->first[stream->rank_index + 1]++] = i;
-        }
-    }
-    return true;
-}
-
-/* The slack of a pass: the least slack of its computations, those of its rank that start within it
- * and have its microbatch [ps]. 1 ps is taken for rounding. */
-static int64_t slack_of_pass(const collecting_items *state, int32_t rank, const page_item *pass) {
-    const ms_trace_event *events = state->page->trace->events;
-    size_t low = state->computes.first[rank];
-    size_t end = state->computes.first[rank + 1];
-    for (size_t high = end; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (events[state->computes.events[middle]].start_ps < pass->start_ps - 1) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    int64_t least = state->page->trace->step_ps - pass->end_ps;
-    for (; low < end && events[state->computes.events[low]].start_ps < pass->end_ps; low++) {
-        int32_t event = state->computes.events[low];
-        if (events[event].mb == pass->mb && state->page->slack.slack_ps[event] < least) {
-            least = state->page->slack.slack_ps[event];
-        }
-    }
-    return least;
-}
 
 /* Seconds as whole picoseconds. */
 static int64_t to_ps(double seconds) {
@@ -95,8 +38,8 @@ static int64_t to_ps(double seconds) {
 
 /* Append the items of passes and, with has_parts, of recomputation inside them. */
 static void add_passes(collecting_items *state) {
-    for (size_t i = 0; i < state->boxes.count; i++) {
-        const ms_gantt_box *box = &MS_AT(&state->boxes, ms_gantt_box, i);
+    for (size_t i = 0; i < state->passes.boxes.count; i++) {
+        const ms_gantt_box *box = &MS_AT(&state->passes.boxes, ms_gantt_box, i);
         int32_t row = state->page->rows.row_of[box->row];
         bool is_part = box->is_part && box->kind == MS_OP_RECOMPUTE;
         if (row < 0 || box->axis != MS_AXIS_NONE || (is_part && !state->has_parts)) {
@@ -104,7 +47,8 @@ static void add_passes(collecting_items *state) {
         }
         page_item item = {.start_ps = to_ps(box->start),
                           .end_ps = to_ps(box->end),
-                          .slack_ps = NONE,
+                          .waited_ps = is_part ? 0 : to_ps(box->waited),
+                          .slack_ps = is_part ? NONE : to_ps(box->slack),
                           .row = row,
                           .mb = box->mb,
                           .cause = NONE,
@@ -112,7 +56,6 @@ static void add_passes(collecting_items *state) {
                           .code = box->kind,
                           .marks = (uint8_t)((is_part ? PART : 0) | (box->half == 1 ? UPPER : 0) |
                                              (box->half == 2 ? LOWER : 0))};
-        item.slack_ps = is_part ? NONE : slack_of_pass(state, box->row, &item);
         (void)ms_vector_add(&state->items, &item, 1);
     }
 }
@@ -126,8 +69,8 @@ static uint8_t code_of_idle(const collecting_items *state, const ms_idle_span *i
 
 /* Append the items of idle time, with has_parts also of that inside passes. */
 static void add_idle(collecting_items *state) {
-    for (size_t i = 0; i < state->idle.count; i++) {
-        const ms_idle_span *idle = &MS_AT(&state->idle, ms_idle_span, i);
+    for (size_t i = 0; i < state->passes.idle.count; i++) {
+        const ms_idle_span *idle = &MS_AT(&state->passes.idle, ms_idle_span, i);
         int32_t row = state->page->rows.row_of[idle->row];
         if (row < 0 || (idle->is_part && !state->has_parts)) {
             continue;
@@ -159,51 +102,18 @@ static int by_position(const void *left, const void *right) {
     return parts != 0 ? parts : (a->end_ps < b->end_ps) - (a->end_ps > b->end_ps);
 }
 
-/* Add the length of each wait inside a pass to waited_ps of that pass. The pass is found by a
- * binary search in the sorted items: the last item before the wait that is not a part. */
-static void add_waited(collecting_items *state) {
-    size_t at = 0;
-    for (size_t i = 0; i < state->idle.count && state->items.count > 0; i++) {
-        const ms_idle_span *idle = &MS_AT(&state->idle, ms_idle_span, i);
-        const page_item key = {.start_ps = idle->start_ps,
-                               .end_ps = idle->end_ps,
-                               .row = state->page->rows.row_of[idle->row],
-                               .marks = PART};
-        if (!idle->is_part || key.row < 0) {
-            continue;
-        }
-        size_t low = 0;
-        for (size_t high = state->items.count; low < high;) {
-            size_t middle = low + (high - low) / 2;
-            if (by_position(&MS_AT(&state->items, page_item, middle), &key) <= 0) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        for (at = low; at > 0; at--) {
-            page_item *pass = &MS_AT(&state->items, page_item, at - 1);
-            if ((pass->marks & PART) == 0) {
-                bool is_inside = pass->row == key.row && pass->end_ps >= idle->end_ps;
-                pass->waited_ps += is_inside ? idle->end_ps - idle->start_ps : 0;
-                break;
-            }
-        }
-    }
-}
-
 /* Count the items of the rows that are shown.  *whole_out: those that are not inside passes. */
 static void count_items(const collecting_items *state, size_t *all_out, size_t *whole_out) {
     const int32_t *row_of = state->page->rows.row_of;
     *all_out = *whole_out = 0;
-    for (size_t i = 0; i < state->boxes.count; i++) {
-        const ms_gantt_box *box = &MS_AT(&state->boxes, ms_gantt_box, i);
+    for (size_t i = 0; i < state->passes.boxes.count; i++) {
+        const ms_gantt_box *box = &MS_AT(&state->passes.boxes, ms_gantt_box, i);
         bool is_shown = row_of[box->row] >= 0 && box->axis == MS_AXIS_NONE;
         *all_out += is_shown;
         *whole_out += is_shown && !box->is_part;
     }
-    for (size_t i = 0; i < state->idle.count; i++) {
-        const ms_idle_span *idle = &MS_AT(&state->idle, ms_idle_span, i);
+    for (size_t i = 0; i < state->passes.idle.count; i++) {
+        const ms_idle_span *idle = &MS_AT(&state->passes.idle, ms_idle_span, i);
         *all_out += row_of[idle->row] >= 0;
         *whole_out += row_of[idle->row] >= 0 && !idle->is_part;
     }
@@ -231,7 +141,7 @@ static void choose_items(collecting_items *state) {
          count_items(state, &all, &whole)) {
         thin_rows(&state->page->rows);
     }
-    state->has_parts = all <= MS_PAGE_PARTS_MAX;
+    state->has_parts = all <= MS_PAGE_PARTS_MAX && state->page->trace->merged.count == 0;
 }
 
 /* ---- writing ---- */
@@ -314,39 +224,31 @@ static void put_items(const collecting_items *state) {
 /* Collect the items of all rows, sorted. */
 static ms_status collect(collecting_items *state) {
     const ms_trace *trace = state->page->trace;
-    ms_passes_collect(trace, state->page->arena, &state->boxes, &state->pairs, &state->idle);
-    if (state->boxes.failed || state->pairs.failed || state->idle.failed ||
-        !list_computes(trace, state->page->arena, &state->computes)) {
-        return MS_E_NOMEM;
-    }
-    ms_status status =
-        ms_idle_phases_find(trace, &state->boxes, state->page->arena, &state->phases);
+    const ms_passes_choice choice = {&state->page->rows, state->page->slack.slack_ps};
+    ms_status status = ms_passes_collect(trace, &choice, state->page->arena, &state->passes);
+    status = status == MS_OK ? ms_idle_phases_find(trace, &state->passes.boxes, state->page->arena,
+                                                   &state->phases)
+                             : status;
     if (status == MS_OK) {
         choose_items(state);
         add_passes(state);
         add_idle(state);
         status = state->items.failed ? MS_E_NOMEM : MS_OK;
     }
+    ms_passes_release(&state->passes);
     if (status == MS_OK && state->items.count > 0) {
         qsort(state->items.data, state->items.count, state->items.item_B, by_position);
-        add_waited(state);
     }
     return status;
 }
 
 ms_status ms_page_put_items(ms_page *page) {
     collecting_items state = {.page = page};
-    ms_vector_init(&state.boxes, sizeof(ms_gantt_box));
-    ms_vector_init(&state.pairs, sizeof(ms_pass_pair));
-    ms_vector_init(&state.idle, sizeof(ms_idle_span));
     ms_vector_init(&state.items, sizeof(page_item));
     ms_status status = collect(&state);
     if (status == MS_OK) {
         put_items(&state);
     }
-    ms_vector_release(&state.boxes);
-    ms_vector_release(&state.pairs);
-    ms_vector_release(&state.idle);
     ms_vector_release(&state.items);
     return status;
 }

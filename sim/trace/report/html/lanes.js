@@ -61,13 +61,16 @@ class MemoryLane {
         level = memory.levels[k];
         highest = Math.max(highest, level);
       }
+      if (until > timeline.end) { // beyond the run, beside longer ones
+        highest = level = 0;
+      }
       pen.lineTo(timeline.left + c, y(highest));
       pen.lineTo(timeline.left + c, y(level));
     }
     pen.lineTo(timeline.left + timeline.plot, top + timeline.laneHeight);
     pen.fillStyle = colour("activations");
     pen.fill();
-    scaleLabel(timeline, pen, y(this.most), format(this.most, "bytes").replace(/\.\d+/, ""));
+    scaleLabel(timeline, pen, y(this.most), brief(this.most, "bytes"));
     if (isNear) {
       pen.strokeStyle = colour("wait");
       pen.setLineDash([6, 4]);
@@ -133,7 +136,7 @@ class SentLane {
         }
       });
     });
-    scaleLabel(timeline, pen, top + timeline.laneHeight * (1 - most / full), format(most, "rate").replace(/(\d\d)\.\d+/, "$1"));
+    scaleLabel(timeline, pen, top + timeline.laneHeight * (1 - most / full), brief(most, "rate"));
   }
 
   describe(timeline, time) {

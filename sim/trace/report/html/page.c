@@ -1,4 +1,4 @@
-/* Makes the page of a trace (ms_page_write_trace): its data as JSON, in the order in which the
+/* Makes the page of traces (ms_page_write_traces): their data as JSON, in the order in which the
  * scripts of this folder read it, then the page around it (parts.c). */
 #include "trace/report/html/page.h"
 
@@ -56,7 +56,7 @@ static void put_head(const ms_trace *trace, ms_buffer *json) {
     ms_page_put_string(json, "program_version", trace->program_version);
     ms_page_put_string(json, "level", ms_trace_level_name(trace->level));
     ms_buffer_printf(json, "\"end_ps\":%lld,\"events\":%d,", (long long)trace->step_ps,
-                     trace->event_count);
+                     trace->merged.count > 0 ? trace->merged.count : trace->event_count);
     put_words(json);
     put_inputs(trace, json);
     ms_page_put_tree(json, "summary", trace->summary);
@@ -119,12 +119,11 @@ static ms_status put_timeline(ms_page *page) {
     return status;
 }
 
-/* Append the data of a page as one JSON object. */
+/* Append the data of a trace as members of a JSON object, and end it. */
 static ms_status put_data(const ms_trace *trace, ms_gantt_rows rows, ms_arena *arena,
                           ms_buffer *json) {
     ms_page page = {.trace = trace, .arena = arena, .json = json};
     ms_status status = MS_OK;
-    ms_buffer_puts(json, "{");
     put_head(trace, json);
     if (trace->level == MS_TRACE_SUMMARY) {
         ms_buffer_puts(json, "\"rows\":[]");
@@ -139,25 +138,35 @@ static ms_status put_data(const ms_trace *trace, ms_gantt_rows rows, ms_arena *a
 
 /* ---- the page ---- */
 
-/* The title of a page: the name of the workload. */
-static const char *title_of(const ms_trace *trace) {
-    const ms_value *title = ms_value_get(trace->summary, "workload");
-    bool is_text = title != NULL && title->type == MS_VALUE_STRING;
-    return is_text ? title->as.string : "trace";
+ms_status ms_page_put_trace(const ms_trace *trace, ms_gantt_rows rows, const char *differences,
+                            ms_buffer *json) {
+    if (trace->step_ps <= 0) {
+        return MS_E_RANGE;
+    }
+    ms_arena arena;
+    ms_arena_init(&arena);
+    ms_buffer_puts(json, json->length > 0 ? ",{" : "{");
+    if (differences != NULL) {
+        ms_page_put_string(json, "differences", differences);
+    }
+    ms_status status = put_data(trace, rows, &arena, json);
+    ms_arena_release(&arena);
+    return status == MS_OK && json->failed ? MS_E_NOMEM : status;
 }
 
-ms_status ms_page_write_trace(const ms_trace *trace, ms_gantt_rows rows, ms_buffer *out) {
-    ms_arena arena;
+ms_status ms_page_write_traces(const ms_buffer *traces, const char *title, size_t count,
+                               ms_buffer *out) {
     ms_buffer json = {0};
-    ms_arena_init(&arena);
-    ms_status status = trace->step_ps > 0 ? put_data(trace, rows, &arena, &json) : MS_E_RANGE;
-    if (status == MS_OK && json.failed) {
-        status = MS_E_NOMEM;
+    if (count > 1) {
+        ms_buffer_puts(&json, "{");
+        ms_page_put_string(&json, "page", "traces");
+        put_words(&json);
+        ms_buffer_puts(&json, "\"traces\":[");
+        ms_buffer_add(&json, traces->data, traces->length);
+        ms_buffer_puts(&json, "]}");
     }
-    if (status == MS_OK) {
-        status = ms_page_put(&(ms_page_parts){&json, &MS_PAGE_TRACE_SCRIPT, title_of(trace)}, out);
-    }
+    const ms_page_parts parts = {count > 1 ? &json : traces, &MS_PAGE_TRACE_SCRIPT, title};
+    ms_status status = json.failed ? MS_E_NOMEM : ms_page_put(&parts, out);
     ms_buffer_release(&json);
-    ms_arena_release(&arena);
     return status;
 }

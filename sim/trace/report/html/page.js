@@ -73,14 +73,16 @@ function lanesOf(timeline) {
   return sent.length > 0 ? [...lanes, new SentLane(sent, timeline.end)] : lanes;
 }
 
-// A check box for each class of items that the timeline has; items of classes that are switched off are paler.
-function classChoices(timeline) {
-  const used = CLASSES.map((one, kind) => [one, kind]).filter(([, kind]) => timeline.classes.includes(kind));
+// A check box for each class of items that the timelines have; items of classes that are switched off are paler.
+function classChoices(timelines) {
+  const used = CLASSES.map((one, kind) => [one, kind]).filter(([, kind]) => timelines.some(({ classes }) => classes.includes(kind)));
   return el("div", { className: "tools choices", role: "group", "aria-label": "kinds that are shown in full colour" }, ...used.map(([[name, letter, words], kind]) => {
     const box = el("input", { type: "checkbox", checked: true });
     box.addEventListener("change", () => {
-      timeline.isOn[kind] = box.checked;
-      timeline.draw();
+      for (const timeline of timelines) {
+        timeline.isOn[kind] = box.checked;
+        timeline.draw();
+      }
     });
     const mark = swatch(name === "wait-foreign" ? "wait" : name);
     if (name === "wait-foreign") {
@@ -90,27 +92,29 @@ function classChoices(timeline) {
   }));
 }
 
-// Fill the section of the timeline. Returns the timeline; null for a trace without operations.
-function showTimeline() {
+// Add a timeline to its section. place: at the end of the ids of its elements. Returns the timeline, whose `choices` the caller fills; null for a
+// trace without operations.
+function showTimeline(place = "") {
   if (DATA.rows.length === 0 || !DATA.items) {
     put("timeline", el("p", { className: "soft" }, "The trace was written with --trace summary and holds no operations."));
     return null;
   }
-  const canvas = el("canvas", { id: "canvas", tabIndex: 0, role: "application", "aria-describedby": "details keys-title",
+  const canvas = el("canvas", { id: `canvas${place}`, tabIndex: 0, role: "application", "aria-describedby": `details${place} keys-title`,
     "aria-label": `timeline of ${DATA.rows.length} rows; keys are listed at the end of the page` });
   const tip = el("div", { className: "tip", hidden: true });
-  const details = el("p", { className: "details", id: "details", "aria-live": "polite" }, "Select an item to read what it is and what it waits for.");
-  const search = el("input", { type: "search", id: "search", placeholder: "mb 12   pp 3   backward   bubble   >10ms   critical", "aria-label": "search the timeline" });
-  const count = el("span", { className: "soft", id: "found", "aria-live": "polite" });
+  const details = el("p", { className: "details", id: `details${place}`, "aria-live": "polite" }, "Select an item to read what it is and what it waits for.");
+  const search = el("input", { type: "search", id: `search${place}`, placeholder: "mb 12   pp 3   backward   bubble   >10ms   critical", "aria-label": "search the timeline" });
+  const count = el("span", { className: "soft", id: `found${place}`, "aria-live": "polite" });
   const chart = el("div", { className: "chart" }, canvas, tip);
   const timeline = new Timeline(canvas, readItems(DATA.items), readPath(DATA.path));
   timeline.lanes = lanesOf(timeline);
+  timeline.choices = el("div");
   const controls = new Controls(timeline, { tip, details, search, count });
   put("timeline",
     el("p", { className: "soft" }, rowsNote()),
     el("div", { className: "tools" }, search, count, button("next", () => controls.next(1)), button("+", () => controls.act(() => timeline.zoom(2)), { title: "zoom in" }),
-      button("-", () => controls.act(() => timeline.zoom(0.5)), { title: "zoom out" }), button("whole run", () => controls.act(() => timeline.show(0, timeline.end))), controls.pathButton),
-    classChoices(timeline), chart, details);
+      button("-", () => controls.act(() => timeline.zoom(0.5)), { title: "zoom out" }), button("whole run", () => controls.act(() => timeline.show(0, timeline.most))), controls.pathButton),
+    timeline.choices, chart, details);
   return timeline;
 }
 
@@ -187,7 +191,7 @@ class Controls {
     const { timeline } = this;
     const rows = timeline.rows.length;
     const actions = {
-      "+": () => timeline.zoom(2), "=": () => timeline.zoom(2), "-": () => timeline.zoom(0.5), "0": () => timeline.show(0, timeline.end), Home: () => timeline.show(0, timeline.end),
+      "+": () => timeline.zoom(2), "=": () => timeline.zoom(2), "-": () => timeline.zoom(0.5), "0": () => timeline.show(0, timeline.most), Home: () => timeline.show(0, timeline.most),
       ArrowLeft: () => timeline.pan(-0.2), ArrowRight: () => timeline.pan(0.2),
       ArrowUp: () => this.toRow(Math.max(0, timeline.row - 1)), ArrowDown: () => this.toRow(Math.min(rows - 1, timeline.row + 1)),
       "[": () => timeline.step(-1), "]": () => timeline.step(1), n: () => timeline.next(1), p: () => timeline.next(-1), c: () => this.togglePath(),
@@ -332,6 +336,7 @@ function showPage() {
   section("assumptions", showAssumptions);
   section("again", () => showAgain(timeline));
   if (timeline) {
+    timeline.choices.append(classChoices([timeline]));
     showKeys();
     watch(timeline);
   } else {
@@ -340,4 +345,4 @@ function showPage() {
   finish({ timeline });
 }
 
-showPage();
+(DATA.traces ? showTraces : showPage)();

@@ -1,6 +1,6 @@
 // Parts that every page has: its data, sections, buttons, downloads and input files.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
+let DATA = JSON.parse(document.getElementById("data").textContent);
 
 // Sections in their order: [id, title].
 function addSections(sections) {

@@ -240,12 +240,3 @@ function seriesLegend(names) {
     return el("li", {}, mark, name);
   }));
 }
-
-// Bars below each other, each as long as its whole: rows of [name, whole, parts of it as shares, text].
-function stacks(caption, rows, title = "step") {
-  const most = Math.max(...rows.map((row) => row[1]), 1e-300);
-  const used = SHARES.filter(([key]) => rows.some((row) => row[2][key] > 0));
-  const lines = rows.map(([name, whole, shares, text]) => [name, text,
-    bar(used.map(([key, paint, words]) => [((shares[key] || 0) * whole) / most, paint, `${words} ${percent(shares[key] || 0)}`, `${words} ${(100 * (shares[key] || 0)).toFixed(1)} %`]))]);
-  return el("div", {}, legend(used.map(([, paint, words]) => [paint, words])), table(caption, [[""], [title, "number"], ["where its time goes", "bars"]], lines, { full: true }));
-}

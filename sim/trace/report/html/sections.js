@@ -1,6 +1,6 @@
 // The sections of the page of a trace, beside the timeline.
 
-const S = DATA.summary;
+let S = DATA.summary; // of several traces that of the one that turnTo chose
 
 // ---- the head ----
 

@@ -3,8 +3,9 @@
  * an event is the minimum over its followers of their slack and the time between them. */
 #include "trace/report/html/page.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "trace/repeat.h"
 
 /* Maximum number of pairs of a rank and a microbatch, for which memory is needed; where there are
  * more, messages are not followed. */
@@ -17,47 +18,13 @@ enum { ROUNDING_PS = 2 };
 typedef struct sweep {
     const ms_trace *trace;
     int64_t *slack_ps; /* [events] */
-    int32_t *order;    /* [events] by start, latest first */
+    int32_t *order;    /* [events] by start */
     int32_t *next;     /* [stream_count] the event that was last visited on each stream; NONE */
     int32_t *pass;     /* [ranks][mbs] the last visited computation that may use a message; NONE */
     int32_t *message;  /* [ranks][mbs] the last visited message that leaves the rank; NONE */
     int32_t *member_first; /* [events + 1] index in ms_trace.members of each event's first member */
     int32_t mbs;           /* number of microbatches; 0: messages are not followed */
 } sweep;
-
-/* An event with its start, for sorting. */
-typedef struct event_start {
-    int64_t start_ps;
-    int32_t event;
-} event_start;
-
-/* Comparison for qsort: latest start first; of equal starts the later event first. */
-static int by_start_backwards(const void *left, const void *right) {
-    const event_start *a = left;
-    const event_start *b = right;
-    if (a->start_ps != b->start_ps) {
-        return a->start_ps < b->start_ps ? 1 : -1;
-    }
-    return (a->event < b->event) - (a->event > b->event);
-}
-
-/* Sort the events by start, latest first.  Returns false when memory runs out. */
-static bool put_in_order(sweep *state, ms_arena *scratch) {
-    int32_t count = state->trace->event_count;
-    event_start *starts = MS_NEW(scratch, event_start, count);
-    state->order = MS_NEW(scratch, int32_t, count);
-    if (starts == NULL || state->order == NULL) {
-        return false;
-    }
-    for (int32_t i = 0; i < count; i++) {
-        starts[i] = (event_start){state->trace->events[i].start_ps, i};
-    }
-    qsort(starts, (size_t)count, sizeof *starts, by_start_backwards);
-    for (int32_t i = 0; i < count; i++) {
-        state->order[i] = starts[i].event;
-    }
-    return true;
-}
 
 /* Find the first member of each event; members are sorted by event.  Returns false when memory runs
  * out. */
@@ -97,11 +64,12 @@ static bool prepare_sweep(sweep *state, ms_arena *scratch) {
         state->mbs = 0;
     }
     size_t pairs = (size_t)state->mbs * (size_t)trace->rank_count;
+    state->order = ms_trace_events_sort(trace->events, trace->event_count, scratch);
     state->next = new_indices(scratch, (size_t)trace->stream_count);
     state->pass = new_indices(scratch, pairs);
     state->message = new_indices(scratch, pairs);
     return state->next != NULL && state->pass != NULL && state->message != NULL &&
-           put_in_order(state, scratch) && index_members(state, scratch);
+           state->order != NULL && index_members(state, scratch);
 }
 
 /* Limit the slack of `event` to that of `follower` and the time between them.  follower: may be
@@ -151,7 +119,7 @@ static void find_slack(sweep *state) {
     for (int32_t i = 0; i < state->trace->event_count; i++) {
         state->slack_ps[i] = state->trace->step_ps - events[i].end_ps;
     }
-    for (int32_t i = 0; i < state->trace->event_count; i++) {
+    for (int32_t i = state->trace->event_count; i-- > 0;) {
         int32_t event = state->order[i];
         limit_on_stream(state, event, events[event].stream);
         for (int32_t m = state->member_first[event]; m < state->member_first[event + 1]; m++) {

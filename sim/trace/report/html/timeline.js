@@ -36,6 +36,30 @@ function classColours() {
   return { full, pale: full.map((one) => mix(one, paper, 0.22)), paper };
 }
 
+const FINE = 4, REACH = 8; // pixels: items narrower than this are averaged, over so many pixels to either side; the ends of the run from 1 pixel on stay sharp
+
+// Add to shares those of narrow items, their mix averaged over `reach` columns to either side: passes as wide as pixels would make a pattern with
+// them. How much of a column they take together stays. shares, fine: [columns][2 * classes].
+function addSmoothed(shares, fine, columns, reach) {
+  const kinds = fine.length / columns;
+  const taken = new Float32Array(columns);
+  fine.forEach((share, i) => (taken[Math.floor(i / kinds)] += share));
+  const sums = new Float64Array(kinds); // of the columns c - reach to c + reach
+  const add = (c, sign) => {
+    for (let kind = 0; kind < kinds && c >= 0 && c < columns; kind++) {
+      sums[kind] += sign * fine[c * kinds + kind];
+    }
+  };
+  for (let c = -reach; c < columns; c++) {
+    add(c + reach, 1);
+    add(c - reach - 1, -1);
+    const all = sums.reduce((sum, share) => sum + share, 0);
+    for (let kind = 0; kind < kinds && c >= 0 && taken[c] > 0; kind++) {
+      shares[c * kinds + kind] += (taken[c] * Math.max(0, sums[kind])) / all;
+    }
+  }
+}
+
 // The canvas of the timeline: its view (a range of time), what it draws, the selected item and the search.
 class Timeline {
   constructor(canvas, items, path) {
@@ -43,7 +67,8 @@ class Timeline {
     this.items = items;
     this.path = path;
     this.rows = DATA.rows;
-    this.end = DATA.end_ps;
+    this.end = this.most = DATA.end_ps; // of the run; of the time axis, which may show a longer run, too
+    this.linked = []; // timelines of other runs, which show the same time
     this.view = { from: 0, to: this.end };
     this.row = Math.max(0, this.rows.findIndex((row) => row.rank === at("/summary/memory/peak_rank")));
     this.item = -1;
@@ -175,16 +200,19 @@ class Timeline {
     const height = Math.max(1, Math.round(this.barHeight * this.scale));
     const kinds = CLASSES.length;
     const shares = new Float32Array(columns * kinds * 2);
+    const fine = new Float32Array(columns * kinds * 2); // of items that are too narrow to see
     const perPixel = (this.view.to - this.view.from) / columns;
     for (let k = first; k < end; k++) {
       const i = this.tops[r][k];
       const from = Math.max(0, (this.items.start[i] - this.view.from) / perPixel);
       const to = Math.min(columns, (this.items.end[i] - this.view.from) / perPixel);
       const kind = this.classes[i] + (this.isLit(i) ? 0 : kinds);
+      const sums = to - from < (this.classes[i] === BUBBLE ? 1 : FINE) * this.scale ? fine : shares;
       for (let c = Math.floor(from); c < to; c++) {
-        shares[c * kinds * 2 + kind] += Math.min(c + 1, to) - Math.max(c, from);
+        sums[c * kinds * 2 + kind] += Math.min(c + 1, to) - Math.max(c, from);
       }
     }
+    addSmoothed(shares, fine, columns, Math.round(REACH * this.scale));
     this.paintShares(pen, r, shares, columns, height);
   }
 
@@ -351,10 +379,12 @@ class Timeline {
   // Show a range of time, moved into the run and at least 0.1 microseconds long.
   show(from, to) {
     const least = Math.min(1e5, this.end); // 0.1 microseconds
-    const length = Math.min(this.end, Math.max(least, to - from));
-    const begin = Math.min(Math.max(0, from), this.end - length);
-    this.view = { from: begin, to: begin + length };
-    this.draw();
+    const length = Math.min(this.most, Math.max(least, to - from));
+    const begin = Math.min(Math.max(0, from), this.most - length);
+    for (const one of [this, ...this.linked]) {
+      one.view = { from: begin, to: begin + length };
+      one.draw();
+    }
   }
 
   // Zoom by a factor around a time, or around the middle of the view.

@@ -3,6 +3,7 @@
 
 #include "trace/report/html/page.h"
 #include "trace_fixture.h"
+#include "trace_page.h"
 
 /* The vectors of RFC 4648, section 10. */
 Test(page, bytes_as_base64) {
@@ -78,7 +79,7 @@ static const char *make_page(trace_fixture *f, const char *workload, ms_buffer *
     trace_fixture_write(f, workload);
     read_trace(f, &trace);
     ms_buffer_init(page);
-    cr_assert_eq(ms_page_write_trace(&trace, MS_GANTT_PIPELINE_RANKS, page), MS_OK);
+    cr_assert_eq(write_trace_page(&trace, MS_GANTT_PIPELINE_RANKS, page), MS_OK);
     return ms_buffer_text(page);
 }
 
@@ -129,7 +130,7 @@ Test(page, a_trace_without_operations_has_one_too) {
     cr_assert_eq(ms_trace_write_detail(f.path, &f.result, &summary, "0.0.1", &f.diag), MS_OK);
     read_trace(&f, &trace);
     ms_buffer_init(&page);
-    cr_assert_eq(ms_page_write_trace(&trace, MS_GANTT_PIPELINE_RANKS, &page), MS_OK);
+    cr_assert_eq(write_trace_page(&trace, MS_GANTT_PIPELINE_RANKS, &page), MS_OK);
     cr_assert_not_null(strstr(ms_buffer_text(&page), "\"rows\":[]"));
     cr_assert_null(strstr(ms_buffer_text(&page), "\"items\""));
     ms_buffer_release(&page);

@@ -7,7 +7,7 @@
 #include "trace/report/gantt_sorted.h"
 #include "trace/report/report.h"
 
-enum { EVENTS_MAX = MS_CHROME_EVENTS_MAX + 100, STREAMS = 4 };
+enum { EVENTS_MAX = MS_TRACE_OPERATIONS_MAX + 100, STREAMS = 4 };
 
 typedef struct hand_made {
     ms_arena arena;
@@ -341,13 +341,13 @@ static ms_status keep(void *context, const char *text, size_t length) {
     return MS_OK;
 }
 
-/* Above MS_CHROME_EVENTS_MAX a viewer gets passes; its threads cannot hold two at once. */
+/* Above MS_TRACE_OPERATIONS_MAX a viewer gets passes; its threads cannot hold two at once. */
 Test(passes, a_viewer_gets_pairs_on_two_threads) {
     hand_made h;
     ms_buffer json;
     hand_made_init(&h);
     ms_buffer_init(&json);
-    int32_t pairs = MS_CHROME_EVENTS_MAX / 4 + 1;
+    int32_t pairs = MS_TRACE_OPERATIONS_MAX / 4 + 1;
     for (int32_t i = 0; i < pairs; i++) {
         for (int k = 0; k < 4; k++) {
             const operation op = {
