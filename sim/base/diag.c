@@ -112,8 +112,9 @@ static void add_quote(ms_buffer *text, const char *line, size_t length, int firs
 }
 
 /* Append the source line of a mark, or the part of a long line around the value, and below it a
- * caret with tildes under the marked characters. Nothing is appended for a line that is unknown or
- * empty, and no caret where the column is unknown. */
+ * caret with tildes under the marked characters. Of a long line the beginning is shown where the
+ * value fits in it, else the part from QUOTE_BEFORE columns before the value on. Nothing is
+ * appended for a line that is unknown or empty, and no caret where the column is unknown. */
 static void add_caret(ms_buffer *text, const ms_mark *mark) {
     if (mark->source == NULL || mark->line <= 0) {
         return;
@@ -281,8 +282,9 @@ static size_t edit_distance(const char *a, const char *b) {
     return rows[a_length % 3][b_length];
 }
 
-/* The most slips by which a word may differ from the one that was meant: a third of its letters.
- * With more, different words would be taken for each other: 'fp8' is not meant to be 'fp16'. */
+/* The most slips by which a word may differ from the one that was meant: a third of its letters,
+ * and one for two letters. With more, different words would be taken for each other: 'fp8' is not
+ * meant to be 'fp16'. */
 static size_t max_slips(const char *word) {
     enum { LETTERS_PER_SLIP = 3 };
     size_t length = strlen(word);

@@ -82,8 +82,9 @@ static const ms_coll_algorithm_row *first_of(const ms_platform *platform,
     return NULL;
 }
 
-/* The row that the platform's library chooses for a request; NULL: it offers none. *protocol_out:
- * the protocol chosen. */
+/* The row that the platform's library chooses for a request; NULL: it offers none. It chooses by
+ * choice_B, if the request has it, such as the bytes of a collective of which the request is a
+ * part. *protocol_out: the protocol chosen. */
 static const ms_coll_algorithm_row *chosen_by_library(const ms_platform *platform,
                                                       const ms_coll_request *request,
                                                       ms_protocol *protocol_out) {

@@ -216,7 +216,9 @@ static bool lacks_load(const class_layout *c, const ms_coll_plan *plan, int p) {
 
 /* Whether the loads in each group's plan count all crossings of its links by all groups. In
  * fidelity `flow`, a collective other than an all-to-all has one flow, and they do. In fidelity
- * `step`, messages are of several kinds, and the loads of one flow may miss others. */
+ * `step`, messages are of several kinds, and the loads of one flow may miss others. For each phase
+ * the crossings of all groups are added to link_load, then every group is checked, and the
+ * crossings are subtracted again. */
 static bool tells_all_load(const class_layout *c, const ms_coll_plan *plans) {
     bool lacks = false;
     for (int p = 0; p < plans[0].phase_count && c->groups > 1 && !lacks; p++) {
@@ -239,8 +241,8 @@ static bool tells_all_load(const class_layout *c, const ms_coll_plan *plans) {
 
 /* Make together->plans from together->own: with the same flows in the same order in all groups, and
  * with loads. Where the groups' own plans have the same flows (and, in fidelity `step`, complete
- * loads), they are taken as they are. Otherwise, the groups are laid out coarsely, and flows are
- * rearranged. */
+ * loads, which direct messages need not have), they are taken as they are. Otherwise, the groups
+ * are laid out coarsely, and flows are rearranged. */
 static ms_status plan_together(const class_layout *c, ms_coll_class *together) {
     together->plans = together->own;
     together->is_even = have_same_flows(together->own, c->groups);

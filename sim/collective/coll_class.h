@@ -39,9 +39,9 @@ ms_status ms_coll_class_build(const ms_platform *platform, const ms_coll_request
                               int32_t *link_load, ms_arena *arena, ms_diag *diag,
                               ms_coll_class *class_out);
 
-/** Resolve a job's choice of communicator for messages on a mesh. Where no such communicator spans
- * several nodes, NCCL's channels are those of a communicator of two ranks: MS_MESSAGES_PAIR.
- * Otherwise: MS_MESSAGES_WORLD.
+/** Resolve a job's choice of communicator for messages on a mesh. Where no communicator of the
+ * chosen kind spans several nodes, NCCL's channels are those of a communicator of two ranks:
+ * MS_MESSAGES_PAIR. Otherwise: MS_MESSAGES_WORLD.
  *  Returns `asked` with `messages` replaced.  O(ranks). */
 ms_coll_choices ms_coll_choices_on(const ms_platform *platform, const ms_mesh *mesh,
                                    ms_coll_choices asked);

@@ -175,8 +175,8 @@ typedef struct ms_coll_choices {
 
 /** The row that lays a request out: of those of its kind that apply and, unless the request leaves
  * it open, have the number it asks for, the one that the platform's library takes (nccl.h); without
- * a library, the first. Then a ring or direct messages stand before
- * any tree, so a tree is taken only where it is asked for.
+ * a library, the first. In the table a ring or direct messages stand before
+ * any tree, so without a library a tree is taken only where it is asked for.
  *  *protocol_out: MS_PROTOCOL_AUTO without a library.  NULL: there is none. */
 const ms_coll_algorithm_row *ms_coll_choose(const ms_platform *platform,
                                             const ms_coll_request *request,

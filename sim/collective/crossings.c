@@ -30,7 +30,8 @@ double ms_crossings_add(ms_crossings *crossings, int source, int destination) {
 
 /* Add the route from one GPU to another, taken by `weight` messages, and return its latency. One
  * entry per link of the route is appended; entries of the same link are merged in
- * ms_crossings_plan. */
+ * ms_crossings_plan. In fidelity `step` the route is also kept as one message, whatever its
+ * weight. */
 double ms_crossings_add_weighted(ms_crossings *crossings, int source, int destination, int weight) {
     const ms_platform *platform = crossings->platform;
     ms_route route;

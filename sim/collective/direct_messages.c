@@ -51,7 +51,8 @@ static int64_t most_crossings(const ms_platform *platform, int64_t members) {
 }
 
 /* Whether an all-to-all has few enough members: up to 4096 with a route per pair; up to 131072
- * where messages are counted by halves of routes, if the counts fit in 32 bits. */
+ * where messages are counted by halves of routes, if the counts fit in 32 bits. Copies that are
+ * forwarded inside nodes are not counted so. */
 bool ms_exchange_applies(const ms_platform *platform, const ms_coll_request *request) {
     int64_t members = request->members;
     if (members <= MS_PAIRWISE_MEMBERS_MAX) {

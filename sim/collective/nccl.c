@@ -70,8 +70,9 @@ static bool is_reduced_by_network(const nccl_way *w) {
            (w->comm->has_equal_nodes || is_spread(w->comm));
 }
 
-/* Whether NCCL offers this algorithm and protocol for the collective. Without SHARP in the network,
- * NVLS works inside one node only. */
+/* Whether NCCL offers this algorithm and protocol for the collective. Only rings and trees have LL
+ * and LL128. Without SHARP in the network, NVLS works inside one node only, and NVLSTree among
+ * several. */
 static bool is_offered(const nccl_way *w) {
     const ms_nccl_comm *comm = w->comm;
     /* LL and LL128 mark data as arrived by flags within it, so a network that reorders cannot carry
@@ -178,8 +179,8 @@ static double ll128_channel_Bps(const nccl_way *w) {
     return is_all_reduce(w) ? 16.7e9 : w->kind == MS_COLL_ALL_GATHER ? 18.3e9 : 15.2e9;
 }
 
-/* reach_Bps of NCCL 2.5 to 2.7: bus bandwidth over a graph of `bus_Bps` [B/s].  Source: NVIDIA/nccl
- * 2.7, src/graph/tuning.cc. */
+/* reach_Bps of NCCL 2.5 to 2.7: bus bandwidth over a graph of `bus_Bps` [B/s]. Factors and limits
+ * are NCCL's. Source: NVIDIA/nccl 2.7, src/graph/tuning.cc. */
 static double reach_2_7_Bps(const nccl_way *w, double bus_Bps) {
     double ll128_Bps = w->generation->channels * ll128_channel_Bps(w);
     bool is_far = w->scale == 2, is_128 = w->protocol == MS_LIBRARY_LL128;
@@ -328,9 +329,10 @@ static double collnet_node_s(const nccl_way *w, double node_s) {
                                                     : (others > 0 ? node_s : 0.0) + others * EACH_S;
 }
 
-/* Latency of all steps by the model, without the factor of the plateau [s]: a base, and for each
- * algorithm its number of steps inside nodes and between nodes times their latencies. Trees between
- * nodes have log2(nodes) levels, up and down. The numbers in the formulas are NCCL's own. */
+/* Latency of all steps by the model, without the factor of the plateau [s]: a base (none for NVLS),
+ * and for each algorithm its number of steps inside nodes and between nodes times their latencies.
+ * Trees between nodes have log2(nodes) levels, up and down. The numbers in the formulas are NCCL's
+ * own. */
 static double latency_s(const nccl_way *w) {
     const ms_library *library = w->platform->library;
     const ms_nccl_comm *comm = w->comm;
@@ -358,7 +360,7 @@ static double latency_s(const nccl_way *w) {
 }
 
 /* Whether the latency of a ring is on NCCL's "plateau": with Simple, all-reduces between nodes take
- * longer once each rank's part has some size. */
+ * longer once each rank's part (the buffer's bytes over the ranks) has some size. */
 static bool is_on_plateau(const nccl_way *w, double size_B) {
     double least_B = is_old(w) ? 4096.0 : 64.0 * w->generation->channels; /* for each rank */
     return w->algorithm == MS_LIBRARY_RING && w->protocol == MS_LIBRARY_SIMPLE &&

@@ -46,7 +46,8 @@ static void add_node_links(const ms_node_order *order, ms_crossings *crossings) 
 }
 
 /* Plan the collective step by step: in every step, the links inside nodes and those between nodes
- * carry one chunk each. */
+ * carry one chunk each. Their messages differ in bytes, and so are two families: 0 inside nodes, 1
+ * between nodes. */
 static ms_status plan_steps(const nvls_layout *l, double latency_s, ms_coll_plan *plan) {
     size_t inside = l->inside.messages.count;
     size_t count = inside + l->between.messages.count;
@@ -134,7 +135,8 @@ static ms_status plan_with_network(nvls_layout *l, ms_coll_plan *plan) {
     return is_split ? ms_steps_split(steps_of(l), l->arena, plan) : status;
 }
 
-/* Number of times that the buffer's bytes cross each link of a GPU to its node's switches. */
+/* Number of times that the buffer's bytes cross each link of a GPU to its node's switches: in an
+ * all-reduce by NVLS once and a share, by CollNet as in a ring; in other collectives once. */
 static double copies_inside(const nvls_layout *l) {
     double node = l->order.runs[0].count; /* members of a node; all nodes have equally many */
     if (l->request->kind != MS_COLL_ALL_REDUCE) {
@@ -164,7 +166,8 @@ static ms_status plan_all(nvls_layout *l, ms_coll_plan *plan) {
 }
 
 /* Lay out a collective that switches reduce. Routes inside nodes and between nodes are collected
- * apart, as their links carry different bytes. */
+ * apart, as their links carry different bytes. Inside nodes bytes have the slowness of the
+ * library's share; between nodes they reach the full bandwidth. */
 ms_status ms_nvls_plan(const ms_platform *platform, const ms_coll_request *request, ms_arena *arena,
                        ms_coll_plan *plan) {
     nvls_layout l = {.request = request, .arena = arena};

@@ -24,7 +24,8 @@ typedef struct tree_node {
 } tree_node;
 
 /* The parent of a node in a binary tree of `count` nodes with root 0, whose odd nodes are leaves;
- * -1 for the root. */
+ * -1 for the root. The parent's lowest set bit is one higher than the node's, unless no such node
+ * exists: then the node's lowest bit is just cleared. */
 static int parent_in_first(int count, int node) {
     if (node == 0) {
         return -1;

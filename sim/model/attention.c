@@ -9,7 +9,8 @@ static const ms_linear_names OUTPUT = {"attention_output", "attention_output_inp
                                        "attention_output_weight_grad",
                                        "attention_output_bias_grad"};
 
-/* Add the norms of queries and of keys, head by head, if the model has them. */
+/* Add the norms of queries and of keys, head by head, if the model has them; forward again in a
+ * backward pass that recomputes norms (MS_RECOMPUTE_NORMS). */
 static void add_qk_norms(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     ms_work work = builder->model->is_rms_norm ? MS_WORK_RMS_NORM : MS_WORK_LAYER_NORM;
@@ -42,8 +43,9 @@ static void add_rotary(ms_cost_builder *builder, unsigned parts) {
     }
 }
 
-/* Add the product that makes q, k and v. With MS_RECOMPUTE_PRODUCTS the backward pass repeats the
- * part that makes the keys. */
+/* Add the product that makes q, k and v, or a product for each in models that do not merge them
+ * (`more`: keys and values). With MS_RECOMPUTE_PRODUCTS the backward pass repeats only the part
+ * that makes the keys. */
 static void add_qkv(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     ms_cost_opening(builder, parts, &QKV, (ms_side_products){.more = 2, .out = shard->kv_width},
@@ -55,7 +57,7 @@ static void add_qkv(ms_cost_builder *builder, unsigned parts) {
 }
 
 /* Add the product that makes the half's output, whose partial sums tp ranks reduce. With
- * MS_RECOMPUTE_PRODUCTS the backward pass repeats it first. */
+ * MS_RECOMPUTE_PRODUCTS the backward pass first repeats the product. */
 static void add_output(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     if (ms_repeats(builder, parts, MS_RECOMPUTE_PRODUCTS)) {
@@ -85,8 +87,10 @@ ms_core ms_head_core(const ms_cost_builder *builder) {
 /* Add the kernels that copy keys and values for every query head (repeat_kv), and backward sum the
  * gradients of the copies. There is one kernel for keys and one for values; each reads the original
  * heads and writes the copies, or backward the other way round. A compiled rotary embedding writes
- * the keys' copies itself and sums their gradients. Source: torchtitan, models.llama.model
- * (repeat_kv of both before scaled_dot_product_attention). */
+ * the keys' copies itself and sums their gradients. It then moves q_width - kv_width columns more
+ * than without copies, which are counted here, with the q_width + kv_width of the values' kernel.
+ * Source: torchtitan, models.llama.model (repeat_kv of both before
+ * scaled_dot_product_attention). */
 static void add_head_copies(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     bool is_compiled = builder->model->kernels == MS_KERNELS_COMPILED;
@@ -114,8 +118,9 @@ static bool needs_sequence_order(const ms_cost_builder *builder) {
 /* Columns per token that are copied before a fused attention [elements]. Queries of several groups
  * are copied into one tensor (reshape). The rotary kernel writes queries and keys apart from the
  * qkv result; the values, still strided in it, are copied so that they lie like the keys.
- * FlashAttention gets copies of whole sequences in order; with one sequence in the microbatch its
- * tensors are in order already. */
+ * FlashAttention gets copies of whole sequences in order. With one sequence in the microbatch
+ * tensors are in order already; without a rotary kernel they still lie strided in the qkv result,
+ * and those that no other copy has moved are copied. */
 static double copied_width(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     bool is_regrouped = shard->heads > shard->kv_heads && shard->kv_heads > 1;
@@ -131,7 +136,7 @@ static double copied_width(const ms_cost_builder *builder) {
 
 /* Whether the attention's backward kernel writes the gradients of q, k and v straight into the
  * gradient of the qkv result. Only cuDNN's does, and only where it read q, k and v from that result
- * without a copy. */
+ * without a copy: without rotation, and with as many key and value heads as query heads. */
 static bool has_gradient_in_place(const ms_cost_builder *builder) {
     return !needs_sequence_order(builder) && !ms_is_rotated(builder->model) &&
            builder->shard.heads <= builder->shard.kv_heads;
@@ -139,9 +144,11 @@ static bool has_gradient_in_place(const ms_cost_builder *builder) {
 
 /* Add the copies that Megatron Core with Transformer Engine makes between the qkv product and a
  * fused attention, and behind FlashAttention, whose result of several sequences has them one after
- * the other. Source: Megatron-LM, megatron.core.transformer.attention (SelfAttention:
- * get_query_key_value_tensors); Transformer Engine, transformer_engine.pytorch.attention
- * (_get_qkv_layout, FlashAttention.forward, _PrepareQKVForFA, _SplitAlongDim.backward). */
+ * the other. Backward the result's gradient is copied in the same way, and the gradients of q, k
+ * and v are put together, unless the kernel writes them in place. Source: Megatron-LM,
+ * megatron.core.transformer.attention (SelfAttention: get_query_key_value_tensors); Transformer
+ * Engine, transformer_engine.pytorch.attention (_get_qkv_layout, FlashAttention.forward,
+ * _PrepareQKVForFA, _SplitAlongDim.backward). */
 static void add_layout_copies(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     bool is_interleaved = builder->model->projections == MS_PROJECTIONS_INTERLEAVED &&

@@ -109,8 +109,9 @@ void ms_cost_attention_casts_back(ms_cost_builder *builder, const ms_core *core,
     }
 }
 
-/* Whether the attention keeps its operands in fp8. Under selective recomputation the backward pass
- * repeats the attention from operands in the working type. */
+/* Whether the attention keeps its operands in fp8: where its backward kernel multiplies in fp8.
+ * Selective recomputation is an exception, as its backward pass repeats the attention from operands
+ * in the working type. */
 static bool keeps_fp8(const ms_cost_builder *builder) {
     return ms_has_fp8_attention(builder, true) &&
            builder->layout->recompute != MS_RECOMPUTE_SELECTIVE;

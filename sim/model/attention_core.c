@@ -30,9 +30,9 @@ static int window_of(const ms_cost_builder *builder) {
 }
 
 /* Query rows of a call on this rank, over all sequences and heads, counted in full rows: the pairs
- * of a query and a key that the masks leave, divided by the pairs of a row that attends to all
- * `keys` (or to a whole window). A causal sequence has half as many full rows as queries. So has
- * every step of a ring: a later one has half of the queries against all keys, or all queries
+ * of a query and a key that the masks leave, divided by the pairs of a full row, which attends to
+ * all `keys` (or to a whole window). A causal sequence has half as many full rows as queries. So
+ * has every step of a ring: a later one has half of the queries against all keys, or all queries
  * against half of the keys. The rows of a slice lack half of the slice's own keys. */
 static double full_rows(const ms_cost_builder *builder, const attention_work *work) {
     double pairs = work->queries * builder->shard.sequence * work->share / 2;
@@ -51,8 +51,9 @@ static double full_columns(const ms_cost_builder *builder, const attention_work 
     return full_rows(builder, work) * keys_per_query;
 }
 
-/* The size of a call for ms_fused_attention_efficiency: rows of queries in the forward pass,
- * columns of keys in the backward pass. */
+/* The size of a call for ms_fused_attention_efficiency: rows of queries and the keys that a row
+ * meets in the forward pass, columns of keys and the queries that a column meets in the backward
+ * pass. */
 static ms_attention_shape shape_of(const ms_cost_builder *builder, const attention_work *work,
                                    bool is_backward) {
     double pairs = work->queries * builder->shard.sequence * work->share / 2;
@@ -93,7 +94,7 @@ static void name_shape(const ms_cost_builder *builder, const attention_work *wor
 
 /* HBM traffic of a fused kernel over all sequences of the microbatch [B]. Forward: q, k and v in,
  * the result out. Backward: these four and the result's gradient in, the gradients of q, k and v
- * out. */
+ * out. With fp8 the result and its gradient may differ in type; either order has the same sum. */
 static double flash_bytes(const ms_cost_builder *builder, const attention_work *work,
                           bool is_backward) {
     const ms_core *core = work->core;
@@ -169,7 +170,8 @@ double ms_attention_time_s(const ms_gpu_type *gpu, const double *sizes, bool is_
 }
 
 /* Measured time of a call over its time by the cost model; 0: no measurement applies. Tables of GPU
- * types hold calls over whole sequences in 16 bits: neither parts of sequences nor fp8. */
+ * types hold calls over whole sequences in 16 bits: neither parts of sequences, nor windows (which
+ * make the share less than 1), nor fp8. */
 static double measured_flash(const ms_cost_builder *builder, const attention_work *work,
                              bool is_backward) {
     const flash_curve curve = {.builder = builder, .is_backward = is_backward};
@@ -213,9 +215,10 @@ static void add_flash(ms_cost_builder *builder, unsigned parts, const attention_
 }
 
 /* The softmax that unfused attention runs. batch: sequences times heads on the rank [count].
- * Megatron-LM's fused kernel needs 16 bits and a batch that is a multiple of 4; elsewhere its model
- * runs PyTorch's operations in fp32. Source: Megatron-LM, megatron.model.fused_softmax
- * (is_kernel_available: sequences times heads of a rank a multiple of 4; input_in_float16). */
+ * Megatron-LM's fused kernel needs 16 bits and a batch that is a multiple of 4; elsewhere
+ * Megatron-LM's model runs PyTorch's operations in fp32. Source: Megatron-LM,
+ * megatron.model.fused_softmax (is_kernel_available: sequences times heads of a rank a multiple of
+ * 4; input_in_float16). */
 static ms_work softmax_of(const ms_cost_builder *builder, double batch) {
     bool is_unfit = fmod(batch, 4) != 0 || ms_has_fp32_activations(&builder->shard);
     bool falls_back = builder->model->kernels == MS_KERNELS_FUSED && is_unfit;
@@ -277,8 +280,8 @@ static void add_attention(ms_cost_builder *builder, unsigned parts, const attent
 
 /* The call that covers all queries of the rank and all keys that its slice may attend to. A query
  * of slice i of K attends to the keys of i slices and, on average, to half of its own slice: (i +
- * 1/2) / K of the sequence. `share` is twice that, as readers of it halve it for the causal
- * mask. */
+ * 1/2) / K of the sequence. `share` is twice that, because its readers halve it for the causal
+ * mask. A window leaves only some of these pairs. */
 static attention_work whole_work(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     return (attention_work){.core = core,
@@ -321,12 +324,12 @@ static void begin_on_received(ms_cost_builder *builder, unsigned part, const ms_
     ms_cost_compute(builder);
 }
 
-/* Add the backward pass of these products: from the gradients of the keys and values of `tokens`
- * received tokens to the gradients of their latents, which alone travel on. The products' weight
- * gradients are computed here too, even in a pass (I) that leaves other weight gradients to a later
- * pass, because no rank ever holds the gradients of a token's keys and values from all queries.
- * Each cp rank so has a partial sum; the reduction over the replicas, which includes cp, adds them
- * up. */
+/* Add the backward pass of the products that make keys and values from received latents, if the
+ * model has such products: from the gradients of the keys and values of `tokens` received tokens to
+ * the gradients of their latents. Only the latter travel on. The products' weight gradients are
+ * computed here too, even in a pass (I) that leaves other weight gradients to a later pass, because
+ * no rank ever holds the gradients of a token's keys and values from all queries. Each cp rank so
+ * has a partial sum; the reduction over the replicas, which includes cp, adds them up. */
 static void add_latent_gradients(ms_cost_builder *builder, unsigned part, const ms_core *core,
                                  double tokens) {
     if (core->expand != NULL && part == MS_PART_INPUT) {
@@ -454,8 +457,9 @@ static exchanged_widths exchanged_of(const ms_cost_builder *builder, const ms_co
 }
 
 /* The widths of those of q, k and v that a backward pass recomputes and so has to redistribute once
- * more. Selective recomputation is not counted here: it repeats the whole core, and that repetition
- * adds its own all-to-alls. */
+ * more: all three with MS_RECOMPUTE_LATENT_UP, the keys with MS_RECOMPUTE_PRODUCTS. Selective
+ * recomputation is not counted here: it repeats the whole core, and that repetition adds its own
+ * all-to-alls. */
 static exchanged_widths exchanged_again(const ms_cost_builder *builder, const ms_core *core) {
     unsigned repeated = builder->layout->recompute_parts;
     bool has_all = repeated & MS_RECOMPUTE_LATENT_UP;
@@ -583,7 +587,8 @@ static double kept_exchanged_B(const ms_cost_builder *builder, const ms_core *co
 }
 
 /* Bytes of the buffers of all-to-alls during a pass [B]: the widest tensor before and after its
- * redistribution, and the tensors that are redistributed again in the backward pass. */
+ * redistribution, and the tensors that are redistributed again in the backward pass. Under
+ * selective recomputation these are q, k and v. */
 static double exchange_buffer_B(const ms_cost_builder *builder, const ms_core *core) {
     bool is_repeated = builder->layout->recompute == MS_RECOMPUTE_SELECTIVE;
     exchanged_widths again =
@@ -595,7 +600,8 @@ static double exchange_buffer_B(const ms_cost_builder *builder, const ms_core *c
 
 /* Bytes that the attention core keeps for its backward pass besides q, k, v and its output [B].
  * Unfused: the softmax's result for every head, query and key, with dropout also the mask (1 byte)
- * and the dropout's result. Fused: maximum and sum of each row as one fp32 (their log-sum-exp). */
+ * and the dropout's result. Fused: maximum and sum of each row as one fp32 (their log-sum-exp).
+ * With all-to-alls over cp also kept_exchanged_B. */
 double ms_core_activation_B(const ms_cost_builder *builder, const ms_core *core) {
     const ms_shard *shard = &builder->shard;
     double exchanged_B = kept_exchanged_B(builder, core);

@@ -8,7 +8,8 @@
 
 /* Add the operators of a half of a layer. A backward pass runs them in reverse. That order matters
  * only where a collective over tp or cp, or the reduction of a bucket, is added between two
- * operators. In a single compute segment times and bytes are sums, and the order given will do. */
+ * operators. In a single compute segment times and bytes are sums, so that the order given will do.
+ * is_cut: a bucket of gradients is reduced between operators. */
 void ms_cost_operators(ms_cost_builder *builder, unsigned parts, const ms_operator *operators,
                        size_t count) {
     bool is_backward = !(parts & MS_PART_FORWARD);
@@ -31,7 +32,8 @@ bool ms_repeats(const ms_cost_builder *builder, unsigned parts, ms_recompute_par
     return (parts & MS_PART_INPUT) && (builder->repeated & what);
 }
 
-/* Whether the linear layer being added has a bias. */
+/* Whether the linear layer being added has a bias. The two projections of an attention may differ:
+ * the qkv product opens the half, the output product closes it (MS_SIDE_ROW). */
 static bool has_bias(const ms_cost_builder *builder) {
     bool is_row = builder->product.side == MS_SIDE_ROW;
     switch (builder->product.kind) {
@@ -45,7 +47,8 @@ static bool has_bias(const ms_cost_builder *builder) {
 }
 
 /* Add a norm of the hidden state: its forward kernel, also where the backward pass recomputes
- * norms, and its backward kernel. */
+ * norms, and its backward kernel. A forward kernel that writes fewer bits moves fewer bytes
+ * (ms_norm_share). */
 void ms_cost_norm(ms_cost_builder *builder, unsigned parts) {
     const ms_shard *shard = &builder->shard;
     bool is_rms = builder->model->is_rms_norm;

@@ -4,8 +4,9 @@
  * behind the event that completes it. buckets.md gives the reasons. */
 #include "model/buckets.h"
 
-/* Begin a unit of a pass: find its first event and, for each kind, the first bucket that earlier
- * units have not completed. is_ordered: a bucket is complete before the unit's last event, so that
+/* Begin a unit of a pass: find its first event and, for each kind of bucket (dense or expert), the
+ * first one that earlier units have not completed. Only B and W passes reduce, and only where the
+ * layout reduces in passes. is_ordered: a bucket is complete before the unit's last event, so that
  * its reduction cuts the unit's computation in two, and the unit's kernels have to be added in the
  * order they run. */
 void ms_buckets_begin_unit(ms_cost_builder *builder, ms_pass pass, int unit) {
@@ -49,8 +50,9 @@ static bool reduce_complete(ms_cost_builder *builder, int event) {
     return builder->segments.count > before;
 }
 
-/* Count the event of a kernel that has made weight gradients, and reduce the buckets that it
- * completes; or, for ms_buckets_find, list the weights. The unit's last event is left to
+/* Count the event of a kernel that has made weight gradients, and reduce the buckets that the event
+ * completes; or, while ms_buckets_find lists weights, list these. Events are counted in ordered
+ * units only, as other units complete no bucket before their end. The unit's last event is left to
  * ms_buckets_end_unit. */
 void ms_buckets_count_event(ms_cost_builder *builder, double each, double count, bool is_expert) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
@@ -66,8 +68,8 @@ void ms_buckets_count_event(ms_cost_builder *builder, double each, double count,
     }
 }
 
-/* Reduce the buckets that the end of the unit completes. layer: that the reductions are shown
- * for. */
+/* Reduce the buckets that the end of the unit completes. The stage must have buckets. layer: the
+ * one that the reductions are counted for. */
 void ms_buckets_end_unit(ms_cost_builder *builder, int layer) {
     const ms_stage_buckets *buckets = builder->unit.buckets.of;
     const ms_bucket_unit *unit = &buckets->units[buckets->unit];
@@ -109,7 +111,8 @@ static bool is_inside(const ms_bucket_list *list, int i, const ms_bucket_unit *u
 }
 
 /* Whether two units complete equal buckets. The buckets inside unit `a` (x) and inside unit `b` (y)
- * are compared one by one, with their events counted from the unit's first event. */
+ * are compared one by one, with their events counted from the unit's first event. Besides, both
+ * units or neither must have parameters of a kind. */
 bool ms_buckets_are_alike(const ms_stage_buckets *buckets, int a, int b) {
     if (buckets == NULL) {
         return true;

@@ -15,8 +15,8 @@ static const double MEGATRON_ELEMENTS = 40e6, MEGATRON_ELEMENTS_PER_REPLICA = 1e
 
 /* ---- rules ---- */
 
-/* Data-parallel replicas that Megatron Core's bucket size is multiplied by [count]; cp is not among
- * them. */
+/* Data-parallel replicas that Megatron Core's bucket size is multiplied by [count]: over dp, the
+ * user's axis and ep, unless experts have a mesh of their own. cp is not among them. */
 static double replicas(const ms_model_layout *layout) {
     unsigned axes = MS_AXIS_BIT(MS_AXIS_DP) | MS_AXIS_BIT(MS_AXIS_OTHER);
     axes |= layout->expert_mesh.tp > 0 ? 0 : MS_AXIS_BIT(MS_AXIS_EP);
@@ -24,8 +24,9 @@ static double replicas(const ms_model_layout *layout) {
 }
 
 /* Parameters from which on a bucket of a stage is full; with MS_BUCKETS_CAPPED the most that a
- * bucket may have [count]. INFINITY: all gradients of the stage are one bucket, as in Megatron
- * Core's stages behind the pipeline's first, and where nothing overlaps their reduction. */
+ * bucket may have [count]. INFINITY: all gradients of the stage are one bucket. So it is in
+ * Megatron Core's stages behind the pipeline's first and, where nothing overlaps the reduction,
+ * with Megatron Core's buckets and with a reduction in each round. */
 static double limit_of(const ms_cost_builder *builder, bool is_first_stage) {
     const ms_model_layout *layout = builder->layout;
     bool is_megatron = layout->bucketing == MS_BUCKETS_MEGATRON;
@@ -49,8 +50,8 @@ static bool has_buckets(const ms_model_layout *layout) {
     return layout->bucketing != MS_BUCKETS_LAYERS && ms_group_size(layout, all) > 1;
 }
 
-/* Whether the word embedding's table is a bucket of its own, because the first and the last stage
- * both hold it and have to shard it alike. Source: Megatron-LM,
+/* Whether the word embedding's table is a bucket of its own, because the first and the last stage,
+ * on different ranks, both hold it and have to shard it alike. Source: Megatron-LM,
  * megatron.core.distributed.param_and_grad_buffer (_does_param_require_new_bucket). */
 static bool has_lone_table(const ms_cost_builder *builder) {
     const ms_model_layout *layout = builder->layout;
@@ -154,7 +155,8 @@ static void add_unit(bucket_finder *finder, const ms_fsdp_unit *of, ms_bucket_un
 
 /* List in finder->weights the weights whose gradients a unit's backward pass makes, in order. To
  * that end the pass is added to the builder, where each kernel reports its weights
- * (ms_buckets_count_event), and its segments and kernels are removed again. */
+ * (ms_buckets_count_event), and its segments and kernels are removed again. Scratch buckets that
+ * are marked as ordered make the kernels come in the order in which they run. */
 static void list_weights(bucket_finder *finder, const ms_fsdp_unit *unit) {
     ms_cost_builder *builder = finder->builder;
     const size_t counts[] = {builder->segments.count, builder->kernels.count, builder->uses.count};
@@ -183,7 +185,9 @@ static bool is_like_before(const bucket_finder *finder, const ms_fsdp_unit *befo
 }
 
 /* Put the gradients of all units of a stage into buckets, in the order of the backward pass, and
- * set each unit's events. A unit like the one before it has the same list of weights. */
+ * set each unit's events. A unit like the one before it has the same list of weights. Where the
+ * word embedding's table is a bucket of its own (has_lone_table), it is so in the embedding and the
+ * head. */
 static void add_units(bucket_finder *finder, ms_stage_content content) {
     ms_stage_buckets *found = finder->found;
     ms_fsdp_unit before = {.kind = MS_FSDP_UNIT_HEAD, .layer = -1};
@@ -210,7 +214,8 @@ static void add_units(bucket_finder *finder, ms_stage_content content) {
 }
 
 /* Set `reached` of every unit: its own `lowest` bucket, or where it has none that of the nearest
- * unit before it in forward order (units are in backward order). */
+ * unit before it in forward order (units are in backward order). Without any such unit it is the
+ * number of buckets. */
 static void set_reached(ms_stage_buckets *found) {
     for (int kind = 0; kind < MS_BUCKET_KINDS; kind++) {
         int reached = found->of[kind].count;

@@ -61,7 +61,8 @@ bool ms_has_second_forms(const ms_cost_builder *builder) {
            builder->gpu->products.of[products->format].layouts == MS_LAYOUTS_TN;
 }
 
-/* Whether inputs and gradients need columns for the weight gradient. */
+/* Whether inputs and gradients need columns for the weight gradient: it multiplies in the format,
+ * and takes operands in their second form. */
 static bool has_token_columns(const ms_cost_builder *builder) {
     return products_of(builder)->weight_gradients == MS_TYPE_OF_PRODUCTS &&
            ms_has_second_forms(builder);
@@ -178,8 +179,9 @@ static bool keeps_columns(const ms_products *products) {
 }
 
 /* Whether the forward pass makes the input's columns: if columns are kept for the backward pass
- * and, with one scale per tensor, if a single cast kernel makes both forms. The latter does not
- * where the norm casts, nor where tp ranks cast their own tokens and gather them afterwards. */
+ * and, with one scale per tensor, if a single cast kernel makes both forms. A single kernel does
+ * not make both where the norm casts, nor where tp ranks cast their own tokens and gather them
+ * afterwards. */
 static bool has_early_columns(const ms_cost_builder *builder) {
     const ms_products *products = products_of(builder);
     bool is_split = builder->product.side == MS_SIDE_COLUMN && ms_gathers_quantized(builder);
@@ -203,7 +205,8 @@ static void add_weight_rows(ms_cost_builder *builder, double weights) {
 }
 
 /* Add the kernel that makes the weights' columns for the input gradient, where every pass does:
- * from rows that were gathered in fp8, or by a cast from the working type. weights: [count]. */
+ * from rows that were gathered in fewer bits, or by a cast from the working type. The forward pass
+ * has found the maximum for that cast. weights: [count]. */
 static void add_weight_columns(ms_cost_builder *builder, double weights) {
     elements count = {weights, weights};
     if (!casts_weights(builder) || !ms_has_second_forms(builder)) {
@@ -279,7 +282,7 @@ void ms_cost_gradient_cast(ms_cost_builder *builder, ms_linear_size size) {
 
 /* Add the kernel that makes the input's columns for the weight gradient; none where the forward
  * pass has made them. They are made from the rows that were kept, or cast from the input that was
- * kept in the working type. */
+ * kept in the working type, whose maximum the forward pass has found. */
 void ms_cost_input_columns(ms_cost_builder *builder, ms_linear_size size) {
     double whole = size.tokens * size.in;
     if (!ms_is_quantized(builder, builder->product.kind) || !has_token_columns(builder) ||
@@ -298,8 +301,9 @@ bool ms_sums_bias_in_cast(const ms_cost_builder *builder) {
            ms_is_quantized(builder, builder->product.kind) && !is_gradient_cast(builder);
 }
 
-/* Add the casts of a product of routed experts. Copies may have been cast before they were sent to
- * the rank; then only the transposed form is made. Mean and busiest loads differ. */
+/* Add the casts of a product of routed experts. Copies of tokens may have been cast before they
+ * were sent to the rank (is_input_sent, is_gradient_sent); then only the transposed form is made,
+ * of inputs in the part for the weight gradient. Mean and busiest loads differ. */
 void ms_cost_expert_casts(ms_cost_builder *builder, unsigned parts, const ms_expert_casts *work) {
     if (!ms_is_quantized(builder, MS_PRODUCT_EXPERTS)) {
         return;
@@ -361,8 +365,9 @@ static int maxima_of(const ms_cost_builder *builder, ms_pass pass, ms_stage_cont
 }
 
 /* Add the end of a pass under delayed scaling: ranks share the maxima, and a kernel makes scales
- * from them. A W pass finds no maxima. Each maximum is 4 bytes in the all-reduce; the kernel reads
- * the maxima and writes as many scales. */
+ * from them. A W pass finds no maxima. Each maximum is 4 bytes in the all-reduce, whose time counts
+ * for dp if replicas take part, else for tp. The kernel reads the maxima and writes as many
+ * scales. */
 void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content content) {
     const ms_products *products = products_of(builder);
     bool is_delayed = products->format == MS_PRODUCT_FP8 && products->scaling == MS_SCALING_DELAYED;
@@ -383,7 +388,9 @@ void ms_cost_amax(ms_cost_builder *builder, ms_pass pass, ms_stage_content conte
 }
 
 /* Bytes whose traffic takes as long as casting weights once per step [B]; 0 where every pass casts
- * them. The bytes of kernels that transpose are counted `slower` times. */
+ * them. Weights that are gathered in the products' type arrive as rows, from which a kernel makes
+ * the columns, if any are needed. Else one cast makes all forms, behind a search for the maximum if
+ * the format has one. The bytes of kernels that transpose are counted `slower` times. */
 double ms_weight_casts_B(const ms_cost_builder *builder, double weights) {
     const ms_products *products = products_of(builder);
     double e = builder->shard.element_B, q = ms_quantized_B(builder);

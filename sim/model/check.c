@@ -80,8 +80,9 @@ static ms_status refuse(ms_diag *diag, bool is_wrong, const char *text) {
 }
 
 /* Check sequence parallelism and the overlap of tp's collectives with products. Chunks of products
- * need sequence parallelism, and 64 chunks at most (CHUNKS_MAX in tensor_parallel.c). The tokens of
- * a rank's sequence, or slice of one, must divide by tp, and by the chunks besides. */
+ * need sequence parallelism, and 64 chunks at most (CHUNKS_MAX in tensor_parallel.c); a ring has as
+ * many chunks as tp ranks. The tokens of a rank's sequence, or slice of one, must divide by tp, and
+ * by the chunks besides. */
 static ms_status check_sequence_parallel(const ms_model *model, const ms_model_layout *layout,
                                          ms_diag *diag) {
     bool is_cut = layout->tp_overlap == MS_TP_OVERLAP_CHUNKS;
@@ -174,7 +175,8 @@ static ms_status check_slices(const ms_model *model, const ms_model_layout *layo
     return ms_any_fault(found, sizeof found / sizeof found[0]);
 }
 
-/* Check that the replicas divide into equal sets of shards (data_parallel.copies). */
+/* Check that the replicas divide into equal sets of shards (data_parallel.copies). Replicas are the
+ * ranks along dp, cp and the user's axis, and along ep unless experts have a mesh of their own. */
 static ms_status check_copies(const ms_model_layout *layout, ms_diag *diag) {
     int copies = layout->state_copies > 1 ? layout->state_copies : 1;
     int cp = layout->cp > 1 ? layout->cp : 1, other = layout->other > 1 ? layout->other : 1;

@@ -78,7 +78,8 @@ static ms_pass_plan add_pass(ms_cost_builder *builder, ms_pass pass, ms_stage_co
     return plan;
 }
 
-/* Bytes that each rank sends to the next or previous stage per microbatch (or slice of one). */
+/* Bytes that each rank sends to the next or previous stage per microbatch (or slice of one): 1/tp
+ * of the tensor where tp ranks send their shares (has_scatter_gather) or hold shares only. */
 static double boundary_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     const ms_model_layout *layout = builder->layout;
@@ -127,7 +128,8 @@ static bool find_buckets(ms_cost_builder *builder, int slice, int stage, ms_stag
 }
 
 /* Set the costs of all virtual stages in one slice of a sequence. In an outline a stage that is
- * like the one before it copies that stage's costs. */
+ * like the one before it copies that stage's costs. Layers that were built for another slice have
+ * other costs, and are forgotten first. */
 static void fill_slice(ms_cost_builder *builder, int slice, ms_stage_costs *costs) {
     ms_shard_set_slice(&builder->shard, slice);
     memset(builder->built_layers, 0, sizeof builder->built_layers);
@@ -173,7 +175,8 @@ static void add_buckets(const ms_cost_builder *builder, int stage, ms_rank_bucke
 }
 
 /* Add a stage's parameters and buckets to the pipeline ranks that hold it, one in each direction.
- * ranks: [pp]. */
+ * Costs of a stage do not say which parameters are quantized, so these are counted anew where
+ * products have a format of fewer bits. ranks: [pp]. */
 static void add_stage(const ms_cost_builder *builder, const ms_stage_costs *costs, int stage,
                       rank_parameters *ranks) {
     const ms_model_layout *layout = builder->layout;

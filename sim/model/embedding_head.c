@@ -6,7 +6,7 @@
 
 /* Add the word embedding's part of a pass. Forward: lookup in the rank's part of the table,
  * reduction over tp, learned positions, dropout. Backward: dropout's gradient (I and B passes), the
- * table's gradient (B and W passes). */
+ * table's gradient (B and W passes), before which tokens are gathered with sequence parallelism. */
 void ms_cost_embedding(ms_cost_builder *builder, ms_pass pass) {
     const ms_shard *shard = &builder->shard;
     double elements = shard->tokens * shard->hidden;

@@ -74,8 +74,10 @@ static double placeholder_B(const ms_cost_builder *builder, ms_stage_content con
                : 0;
 }
 
-/* Bytes of the buffers that a framework keeps for a stage (ms_framework_buffer) [B]. Buffers of
- * gradients and of prefetched parameters are not in it: zero_sharding.c counts them. */
+/* Bytes of the buffers that a framework keeps for a stage (ms_framework_buffer) [B]: on the last
+ * stage the one in which the output layer gathers tokens, placeholders, and the scores of unfused
+ * attention. Buffers of gradients and of prefetched parameters are not in it: zero_sharding.c
+ * counts them. */
 double ms_framework_buffer_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     unsigned buffers = builder->layout->framework_memory.buffers;

@@ -69,7 +69,8 @@ static ms_fsdp_unit head_unit(const ms_cost_builder *builder) {
 }
 
 /* Set how many of a layer's parameters are weights of products in fewer bits: of the dense ones all
- * but biases, norms and other parameters that tp does not split. */
+ * but biases, norms and other parameters that tp does not split, even if only projections or only
+ * MLPs multiply in fewer bits. */
 static void count_quantized(const ms_cost_builder *builder, int layer, ms_parameter_count *count) {
     if (builder->precision->products.format == MS_PRODUCT_PLAIN) {
         return;

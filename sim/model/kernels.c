@@ -346,10 +346,11 @@ void ms_cost_weight_gradient(ms_cost_builder *builder, const char *name, ms_gemm
 
 /* Time of the products of `experts` experts [s]: a library call for each, which run behind each
  * other on a few streams. A call reads its weights before its first multiplication and writes its
- * results after its last one; other calls' arithmetic hides a part of that traffic only
- * (grouped.exposed). The host issues the calls one after the other, each in call_s. Source:
- * Transformer Engine, general_grouped_gemm (a cuBLAS call for each expert over four streams); the
- * GPU type's file says what it is fitted to. */
+ * results after its last one; other calls' arithmetic hides a part of that traffic only. So a share
+ * (grouped.exposed) of the shorter of arithmetic and traffic adds to the longer one. The host
+ * issues the calls one after the other, each in call_s. Source: Transformer Engine,
+ * general_grouped_gemm (a cuBLAS call for each expert over four streams); the GPU type's file says
+ * what it is fitted to. */
 static double grouped_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, double experts,
                              bool *is_memory_bound_out) {
     double shorter_s =
@@ -361,8 +362,8 @@ static double grouped_time_s(const ms_gpu_type *gpu, const ms_fused_work *work, 
 }
 
 /* Work of the products of a group of experts. The number of tokens counts rows of activations or
- * gradients, never elements of a row, so it needs no alignment; that dimension's part of
- * gemm_work's efficiency is taken out. */
+ * gradients, never elements of a row, so it needs no alignment. That dimension's part of
+ * gemm_work's efficiency is taken out, by an equal shape in which it is 0 (aligned). */
 static ms_fused_work grouped_work(const ms_cost_builder *builder, ms_gemm_shape shape,
                                   bool is_weight_gradient, gemm_kind kind) {
     double element_B = kind.operands.element_B;

@@ -158,8 +158,8 @@ bool ms_layers_are_alike(const ms_cost_builder *builder, const int layers[2],
 }
 
 /* Add a layer's part of a pass. The first layer of a kind is built, and its segments are copied for
- * later ones (ms_cost_copy_layer). A layer inside which a bucket of gradients is reduced is built
- * by itself. */
+ * later ones (ms_cost_copy_layer). A layer inside which a bucket of gradients is reduced, or whose
+ * experts are drawn unevenly (is_unique), is built by itself. */
 void ms_cost_layer(ms_cost_builder *builder, int layer, ms_pass pass) {
     bool is_recomputed = ms_is_recomputed(builder->layout, layer - builder->stage_first);
     ms_built_layer *built = &builder->built_layers[kind_of(builder, layer, is_recomputed)][pass];

@@ -74,9 +74,9 @@ static double mlp_front_B(const ms_cost_builder *builder) {
                                            : 0;
 }
 
-/* Bytes that norms keep which only some families have [B]: the inputs of norms of queries and keys,
- * unless the backward pass recomputes norms and keeps these inputs in place of the results, and of
- * norms of both halves' results. */
+/* Bytes that norms keep which only some families have [B]: the inputs of norms of both halves'
+ * results, and those of the norms of queries and keys. The latter are kept beside the norms'
+ * results, which q and k count; a backward pass that recomputes norms keeps only one of the two. */
 static double more_norms_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     const ms_layer_parts *parts = &builder->model->parts;
@@ -86,7 +86,9 @@ static double more_norms_B(const ms_cost_builder *builder) {
     return shard->element_B * (heads + (parts->has_post_norms ? 2 * shard->plane : 0));
 }
 
-/* Bytes that one microbatch keeps in the dense MLP half of a layer, norm included [B]. */
+/* Bytes that one microbatch keeps in the dense MLP half of a layer, norm included [B].
+ * Recomputation of products leaves half of the activation's input. In a parallel block the
+ * attention half counts the only dropout mask. */
 static double mlp_kept_B(const ms_cost_builder *builder) {
     const ms_shard *shard = &builder->shard;
     double e = shard->element_B;
@@ -263,7 +265,8 @@ static double largest_unit(const ms_cost_builder *builder, ms_stage_content cont
 
 /* Bytes of the sums of gradients of keys and values that wait between the backward passes of
  * slices, in all layers of the stage [B]: later slices have left them for the keys and values of
- * this slice and of those before it. */
+ * this slice and of those before it. The last slice, which runs first, writes its gradients for the
+ * earlier slices there. */
 static double waiting_gradients_B(const ms_cost_builder *builder, ms_stage_content content) {
     const ms_shard *shard = &builder->shard;
     ms_core core = core_of(builder);

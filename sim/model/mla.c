@@ -62,7 +62,8 @@ static const ms_linear_names KEY_VALUE = {"key_value_up", "key_value_up_input_gr
                                           "key_value_up_weight_grad", NULL};
 
 /* Elements per token that are moved to assemble keys and values: one product makes each head's
- * values and own part of its keys, and each head gets a copy of the rotary part that all share. The
+ * values and own part of its keys (in: qk_nope + v_dim a head), and each head gets a copy of the
+ * rotary part that all share (in: qk_rope once; out: qk_nope + qk_rope + v_dim a head). The
  * backward pass takes the gradients apart in the same way. Source:
  * megatron.core.fusions.fused_mla_yarn_rope_apply (_mla_rope_fwd_kv_split_kernel, and its backward
  * one); unfused, megatron.core.transformer.multi_latent_attention makes both contiguous. */
@@ -201,8 +202,9 @@ static void add_forward(ms_cost_builder *builder) {
     }
 }
 
-/* Add the half's backward parts. The products out of the latents are first repeated where the
- * layout recomputes them (MS_RECOMPUTE_LATENT_UP). */
+/* Add the half's backward parts. With sequence parallelism the output's gradient is gathered first,
+ * unless add_output lets that gather run beside its product (ms_splits_halves). The products out of
+ * the latents are then repeated where the layout recomputes them (MS_RECOMPUTE_LATENT_UP). */
 static void add_backward(ms_cost_builder *builder, unsigned parts) {
     ms_core core = ms_mla_core(builder->model, &builder->shard);
     const ms_shard *shard = &builder->shard;

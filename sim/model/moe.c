@@ -314,7 +314,8 @@ static void end_shared(const moe_half *half) {
     }
 }
 
-/* Add the first product and the activation of the shared experts. */
+/* Add the first product and the activation of the shared experts, in reverse in a backward pass.
+ * Forward they open the shared experts, backward they close them. */
 static void add_shared_up(const moe_half *half) {
     static const ms_linear_names UP = {"shared_up", "shared_up_input_grad", "shared_up_weight_grad",
                                        NULL};
@@ -345,7 +346,8 @@ static void add_shared_up(const moe_half *half) {
     }
 }
 
-/* Add the second product of the shared experts. */
+/* Add the second product of the shared experts, which closes them forward and opens them
+ * backward. */
 static void add_shared_down(const moe_half *half) {
     static const ms_linear_names DOWN = {"shared_down", "shared_down_input_grad",
                                          "shared_down_weight_grad", NULL};
@@ -391,9 +393,9 @@ static int add_all_to_all(const moe_half *half, double element_B, bool is_async)
     return ms_cost_communicate(builder, &comm);
 }
 
-/* Add a collective of copies over the ranks that share an expert, if they hold different copies:
- * gathered before the products, their results' partial sums reduce-scattered behind them. after:
- * the collective that it waits for. */
+/* Add a collective of copies over the ranks that share an expert, where these hold different
+ * copies. Copies are gathered before the experts' products; the partial sums of the results are
+ * reduce-scattered behind them. after: the collective that it waits for. */
 static void exchange_copies(const moe_half *half, ms_coll_kind kind, int after) {
     ms_cost_communicate(
         half->builder,
@@ -404,8 +406,9 @@ static void exchange_copies(const moe_half *half, ms_coll_kind kind, int after) 
                    .after = after});
 }
 
-/* Open the routed experts' computation, in a segment of its own among several ep ranks. after: the
- * all-to-all that brings the copies. */
+/* Open the routed experts' computation, in a segment of its own among several ep ranks. The segment
+ * is marked (is_experts): it waits for a gather of the experts' parameters. after: the all-to-all
+ * that brings the copies. */
 static void begin_experts(const moe_half *half, int after) {
     if (half->gather_ranks > 1) {
         exchange_copies(half, MS_COLL_ALL_GATHER, after);

@@ -153,7 +153,8 @@ static ms_moe_load even_load(const ms_moe *moe, double tokens) {
 }
 
 /* Copies that ranks of an ep group send and receive. Every rank of the group sends the same mix, so
- * that a rank receives ep times what one rank sends to its experts. */
+ * that a rank receives ep times what one rank sends to its experts. Padded experts all compute
+ * their capacity, so that every rank has the same load. */
 ms_moe_load ms_moe_load_of(const ms_moe *moe, int layer, int ep, double tokens, double *scratch) {
     ms_moe_load load = even_load(moe, tokens);
     if (!is_even(moe)) {

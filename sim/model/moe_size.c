@@ -186,7 +186,8 @@ static ms_status check_choice(const ms_moe *moe, ms_diag *diag) {
     return MS_OK;
 }
 
-/* Check that the nodes which a token may reach (node_limit) hold at least top_k experts. */
+/* Check that the nodes which a token may reach (node_limit) hold at least top_k experts. Groups
+ * inside one node have no such limit; check_divides reports nodes that do not divide ep. */
 static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, ms_diag *diag) {
     int ep = ms_ep_of(layout), node = layout->ep_node_ranks > 0 ? layout->ep_node_ranks : ep;
     if (moe->node_limit == 0 || ep % node != 0 || ep == node) {
@@ -204,7 +205,8 @@ static ms_status check_nodes(const ms_moe *moe, const ms_model_layout *layout, m
         (moe->top_k + per_node - 1) / per_node);
 }
 
-/* Check that an expert mesh has a model with experts, and tp ranks that hold different tokens. */
+/* Check that an expert mesh has a model with experts, tp ranks that hold different tokens, and no
+ * sharding over some axes only. */
 static ms_status check_expert_mesh(const ms_model *model, const ms_model_layout *layout,
                                    ms_diag *diag) {
     const char *fault = NULL;

@@ -164,8 +164,8 @@ double ms_window_share(int window, double sequence) {
     return share * (2 - share);
 }
 
-/* FLOP of one sequence in one layer's attention core (scores and context), without the causal
- * half. */
+/* FLOP of one sequence in one layer's attention core (scores and context), not halved for the
+ * causal mask; a window leaves its share. */
 static double core_flop(const ms_model *model, int layer) {
     double s = model->sequence;
     double dims =
@@ -174,7 +174,9 @@ static double core_flop(const ms_model *model, int layer) {
     return 2 * s * s * share * model->heads * dims;
 }
 
-/* FLOP of the forward pass of one sequence that the backward pass repeats, over all layers. */
+/* FLOP of the forward pass of one sequence that the backward pass repeats, over all layers: of a
+ * layer recomputed as a whole all its FLOP, else those of recompute_parts and, under selective
+ * recomputation, of the core. */
 static double recomputed_flop(const ms_model *model, const ms_model_layout *layout) {
     double sum = 0, part = 0; /* part: of recompute_parts, in each layer */
     bool is_selective = layout->recompute == MS_RECOMPUTE_SELECTIVE;

@@ -36,7 +36,8 @@ void ms_cost_begin_plan(ms_cost_builder *builder) {
     builder->pass_first = builder->unit.open_first = builder->segments.count;
 }
 
-/* Remove the last segment if it is a computation that was opened and got no kernel. */
+/* Remove the last segment if it is a computation of this layer that was opened and got no kernel.
+ * One that waits for a collective stays, because what follows relies on that wait. */
 static void drop_empty(ms_cost_builder *builder) {
     const ms_segment *last = ms_cost_last_segment(builder);
     if (last && builder->segments.count > builder->unit.open_first && !last->is_collective &&
@@ -112,8 +113,9 @@ double ms_expert_tp(const ms_model_layout *layout) {
     return degree(layout->expert_mesh.tp > 0 ? layout->expert_mesh.tp : layout->tp);
 }
 
-/* Where the host waits behind every kernel, it launches a collective after the computation before
- * it has ended: that computation is the launch longer. */
+/* Where the host waits behind every kernel (blocking_launch_s), it launches a collective only when
+ * the computation before the collective has ended. The launch's time is added to that
+ * computation. */
 static void add_blocking_launch(ms_cost_builder *builder) {
     ms_segment *last = ms_cost_last_segment(builder);
     bool is_behind =

@@ -48,7 +48,8 @@ bool ms_splits_halves(const ms_cost_builder *builder) {
 /* Add the gathers of tokens that open a half with sequence parallelism. In a half whose collectives
  * do not run beside its products, the collectives are added at the half's two ends, although its
  * norm and residual run outside of them. The half's time is the same, because the collectives block
- * what follows in either place. */
+ * what follows in either place. Layers of MS_TP_DTENSOR keep the gathered input for the weight
+ * gradient, unless parts of the layer are recomputed. */
 void ms_cost_half_begin(ms_cost_builder *builder, unsigned parts) {
     if (builder->layout->has_sequence_parallel) {
         /* gathered tensors: forward the input; backward the output's gradient, and the input for
@@ -109,7 +110,8 @@ static int start_chunk(ms_cost_builder *builder, ms_coll_kind kind) {
 }
 
 /* Add a product, `in` to `out` columns, over tokens that are gathered chunk by chunk: each chunk is
- * multiplied when its gather has ended. In a ring the first chunk is the rank's own. */
+ * multiplied when its gather has ended. In a ring the first chunk is the rank's own. A product in
+ * one chunk follows a blocking gather. */
 static void gather_and_multiply(ms_cost_builder *builder, const char *name, double in, double out) {
     int chunks = chunk_count(builder);
     double tokens = builder->shard.tokens;
@@ -133,7 +135,8 @@ static void gather_and_multiply(ms_cost_builder *builder, const char *name, doub
 }
 
 /* Add a product, `in` to `out` columns, whose partial sums are reduced chunk by chunk: each chunk's
- * reduction runs beside the products behind it. In a ring the last chunk is the rank's own. */
+ * reduction runs beside the products behind it. In a ring the last chunk is the rank's own. A
+ * product in one chunk precedes a blocking reduction. */
 static void multiply_and_reduce(ms_cost_builder *builder, const char *name, double in, double out) {
     int chunks = chunk_count(builder);
     double tokens = builder->shard.tokens;

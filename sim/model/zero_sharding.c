@@ -15,7 +15,8 @@
 /* Bytes of a gradient in fp32 that an update is made from [B]. */
 static const double MAIN_GRADIENT_B = 4;
 
-/* Parameters that one rank updates when the optimizer's state is sharded [count]. */
+/* Parameters that one rank updates when the optimizer's state is sharded [count]. The ranks may
+ * hold several copies of the state (state_copies), each sharded over fewer ranks. */
 static double sharded(const ms_model_layout *layout, ms_parameter_count count) {
     double copies = fmax(layout->state_copies, 1);
     double dense = ms_group_size(layout, ms_shard_group_of(layout, false).shard) / copies;
@@ -46,8 +47,9 @@ static double gathered_B(const ms_cost_builder *builder, ms_parameter_count coun
     return all * parameter_B - (is_cast ? cast * (parameter_B - ms_quantized_B(builder)) : 0);
 }
 
-/* Add the all-gather of a rank's parameters, of experts or of all others. Returns the number to
- * wait for it by (ms_cost_communicate). */
+/* Add the all-gather of a rank's parameters, of experts or of all others. Parameters that stay
+ * gathered (is_kept) are gathered on a step's first microbatch only. Returns the number to wait for
+ * it by (ms_cost_communicate). */
 static int gather(ms_cost_builder *builder, ms_parameter_count count, bool is_expert) {
     const ms_model_layout *layout = builder->layout;
     bool is_kept = layout->zero < 3 || layout->keeps_parameters;
@@ -81,8 +83,9 @@ static int gathered_by(const ms_stage_buckets *buckets, int kind, int unit) {
 }
 
 /* Start the gathers of a kind of buckets that are to be under way once the builder's unit has
- * begun. Returns the number by which the unit waits for the gather of its own lowest bucket; 0: it
- * has none of this kind. */
+ * begun. Units count in the order of the backward pass, so a forward pass begins with the last
+ * (is_first). Returns the number by which the unit waits for the gather of its own lowest bucket;
+ * 0: it has none of this kind. */
 static int gather_kind(ms_cost_builder *builder, int kind) {
     ms_stage_buckets *buckets = builder->unit.buckets.of;
     const ms_bucket_list *list = &buckets->of[kind];
@@ -156,7 +159,8 @@ static void copy_out(ms_cost_builder *builder, const ms_fsdp_unit *unit) {
  * products write them, g as they are reduced. Into a flat buffer (FSDP) autograd concatenates them
  * (2 e); they are cast where the types differ (e + g) and divided by a factor of the replicas (2
  * g). The last two run on a stream of their own, but use the memory that computation waits for.
- * FSDP2 copies and casts in one kernel (e + g), and its collective takes the mean. Source: PyTorch,
+ * FSDP2 copies and casts in one kernel (e + g), and its collective takes the mean. Gradients that
+ * accumulate in the reduced buffer are not copied (ms_makes_gradients_anew). Source: PyTorch,
  * torch.distributed.fsdp._runtime_utils (_post_backward_hook, _reduce_grad, _div_if_needed) of 2.0;
  * torch.distributed.fsdp._fully_shard (foreach_reduce_scatter_copy_in, ReduceOp.AVG). */
 static void copy_in(ms_cost_builder *builder, int layer) {
@@ -257,8 +261,9 @@ static void sum_directions(ms_cost_builder *builder, double bytes) {
                                             .is_between_directions = true});
 }
 
-/* Add the step's end for a rank's gradients: their reduction, where passes have not reduced them,
- * and the sum over both directions of the pipeline. bytes: of the rank's whole gradients [B]. */
+/* Add the step's end for a rank's gradients: their reduction, bucket by bucket or at once, where
+ * passes have not reduced them, and the sum over both directions of the pipeline. bytes: of the
+ * rank's whole gradients [B]. */
 static void finish_gradients(ms_cost_builder *builder, const ms_rank_buckets *stages, double bytes,
                              bool is_expert) {
     const ms_model_layout *layout = builder->layout;
@@ -448,7 +453,9 @@ ms_state_bytes ms_states_of(const ms_cost_builder *builder, ms_parameter_count c
 }
 
 /* Bytes of gathered units and of a bucket of gradients during a pass [B]. With overlap two units
- * are gathered at a time, the current and the next one. */
+ * are gathered at a time, the current and the next one. Parameters that are gathered far ahead, or
+ * where the schedule says, are states (ms_states_of). There is a bucket only where every
+ * microbatch's gradients are reduced. */
 double ms_fsdp_unit_buffers_B(const ms_cost_builder *builder, double largest_unit) {
     const ms_model_layout *layout = builder->layout;
     const ms_precision *precision = builder->precision;

@@ -75,9 +75,10 @@ static const ms_field *find_former(const ms_field *fields, const char *key) {
     }
 }
 
-/* Report a key that the table does not know: with its new name, with the reason why it was removed,
- * with the nearest key, or with a list of all keys. The nearest key is searched only if the message
- * will be printed, since that takes O(rows) comparisons. */
+/* Report a key that the table does not know: with the reason why it was removed, with its new name,
+ * with the mapping whose key it is, with the nearest key, or with a list of all keys, whichever
+ * applies first. Mapping and nearest key are searched only if the message will be printed, since
+ * that takes O(rows) comparisons. */
 static void report_unknown(ms_reading *reading, const ms_field *fields, const ms_node *child,
                            const ms_path *path) {
     const ms_field *renamed = find_former(fields, child->key);

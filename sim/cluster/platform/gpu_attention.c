@@ -43,7 +43,7 @@ const ms_field MS_GPU_ATTENTION_FIELDS[] = {
     KERNEL_FIELD("triton", MS_ATTENTION_TRITON), {.key = NULL}};
 
 /* Go through the given widths in ascending order, and move the result on to the next given width as
- * far as `width` reaches. */
+ * far as `width` reaches. Below the first and above the last given width their values hold. */
 double ms_attention_efficiency(const ms_attention_rate *rate, double width) {
     double efficiency = 0, below = 0; /* at the width `below`, the last that was given */
     for (int i = 0; i < MS_HEAD_WIDTHS; i++) {

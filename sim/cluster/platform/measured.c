@@ -45,8 +45,8 @@ static void copy_text(const ms_cell *cell, char text[TEXT_MAX]) {
     }
 }
 
-/* Read a shape such as "4096x4096x8192", of whole numbers; sizes that it leaves out are 1.  Returns the number of
- * sizes; 0 where the text is no shape. */
+/* Read a shape such as "4096x4096x8192", of whole numbers from 1 to 1e15; sizes that it leaves out
+ * are 1. Returns the number of sizes; 0 where the text is no shape. */
 static int read_sizes(const char *text, double sizes[MS_MEASURED_SIZES]) {
     int count = 0;
     for (int i = 0; i < MS_MEASURED_SIZES; i++) {

@@ -75,7 +75,7 @@ int ms_platform_scale_up_domain(const ms_platform *platform) {
 }
 
 /* Links without a limit are dropped, since they never hold a flow back; their latency stays in the
- * sum. */
+ * sum. The turn, a number of links, is counted anew. */
 void ms_platform_route(const ms_platform *platform, int source, int destination,
                        ms_route *route_out) {
     ms_fabric_route(platform, source, destination, route_out);
@@ -111,7 +111,8 @@ static bool stays_inside_nodes(const ms_platform *platform, const ms_group_move 
 }
 
 /* The routes stay alike if the group moves by whole domains of the tier inside the outermost tier
- * that it crosses, and if it stays in one domain of the outermost tier. */
+ * that it crosses, and if it stays in one domain of the outermost tier. This is not known of
+ * fabrics without halves of routes, such as tori. */
 bool ms_platform_moves_alike(const ms_platform *platform, const ms_group_move *move,
                              int *shifts_out) {
     const ms_fabric_kind *kind = kind_of(platform);

@@ -19,7 +19,7 @@ static bool has(const ms_hf_reader *r, ms_hf_trait trait) {
 }
 
 /* Copy a size that the model needs, and report a fault where the config and the family's defaults
- * lack it. goal: as for ms_hf_take. */
+ * lack it. A value that is no size has been reported by ms_hf_copy. goal: as for ms_hf_take. */
 static void copy_size(ms_hf_reader *r, const char *key, const char *goal) {
     if (!ms_hf_copy(r, key, goal) && (r->status == MS_OK || ms_hf_take(r, key, goal) == NULL)) {
         ms_hf_fault(r, r->config, key,
@@ -50,7 +50,8 @@ static int original_length(ms_hf_reader *r, const ms_node **from_out) {
 }
 
 /* Put the length of sequences: the longest of pretraining where the config names it, else the
- * longest that it allows, up to a usual length. */
+ * longest that it allows, up to a usual length. An original length beyond the longest counts as not
+ * given. */
 static void put_sequence(ms_hf_reader *r) {
     static const char KEY[] = "max_position_embeddings";
     int longest = 0;
@@ -68,7 +69,8 @@ static void put_sequence(ms_hf_reader *r) {
     ms_hf_put_int(r, "sequence", is_known ? source : from, is_known ? original : usual);
 }
 
-/* Put the numbers and the size of heads. Latent attention has sizes of its own (read_model). */
+/* Put the numbers and the size of heads. As many key and value heads as query heads are the
+ * default, and not put. Latent attention has sizes of its own (read_model). */
 static void read_heads(ms_hf_reader *r) {
     static const char KEYS_VALUES[] = "num_key_value_heads";
     int heads = 0, kv_heads = 0;

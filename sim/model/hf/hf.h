@@ -148,9 +148,9 @@ bool ms_hf_copy(ms_hf_reader *r, const char *key, const char *goal);
 bool ms_hf_put_dense_layers(ms_hf_reader *r, int layers);
 
 /* Put into the model the window of its layers, and which layers have none. Windows on layers that
- * follow no rhythm are left out, and their keys are not counted as used. layers: number of the
- * model's layers. is_usual: the family has windows on every layer where the config does not say on
- * which. */
+ * follow no rhythm are left out, and their keys, except a list of layer types, are not counted as
+ * used. layers: number of the model's layers. is_usual: the family has windows on every layer where
+ * the config does not say on which. */
 void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual);
 
 /* List what became of each key of the config: used, assumed, ignored and why, or unknown. */

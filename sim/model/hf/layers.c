@@ -109,7 +109,8 @@ static void read_end(ms_hf_reader *r, int *last_out) {
 }
 
 /* Mark all layers by all keys of the families; a key that a config lacks leaves every layer with
- * experts. Source: Transformers, qwen2_moe (decoder_sparse_step: layers whose number from 1 it
+ * experts. Steps and ends come first; then lists, each of which overrides or adds to the marks
+ * before it. Source: Transformers, qwen2_moe (decoder_sparse_step: layers whose number from 1 it
  * divides have experts), llama4 and ernie4_5_moe (the same by other names); DeepSeek-V2's modeling
  * (behind first_k_dense_replace those whose number from 0 moe_layer_freq divides). */
 static void mark_all(ms_hf_reader *r, dense_layers *dense) {

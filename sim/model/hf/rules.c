@@ -40,7 +40,8 @@ static bool differs(ms_hf_reader *r, const rule *one) {
 }
 
 /* Whether a rule applies: the model has the traits that the rule wants, and the rule's key has the
- * value that it wants. The key counts as used then, unless the rule wants its absence. */
+ * value that it wants. In a model with these traits the key counts as used whatever its value,
+ * unless the rule wants its absence. */
 static bool applies(ms_hf_reader *r, const rule *one) {
     bool is_true = false;
     if ((r->traits & one->with) != one->with || (r->traits & one->unless) != 0) {

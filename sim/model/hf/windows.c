@@ -51,8 +51,10 @@ static void mark_used(ms_hf_reader *r, const char *key) {
     (void)ms_hf_take(r, key, NULL);
 }
 
-/* Put the window of the model's layers. every: N where each N-th layer has no window, 0: all layers
- * have one, -1: the model gets no window. */
+/* Put the window of the model's layers. A list of layer types decides which layers have it; without
+ * a list the pattern, then the first layer with a window, then is_usual. A config with the switch
+ * off gets no window. every: N where each N-th layer has no window, 0: all layers have one, -1: the
+ * model gets no window. */
 void ms_hf_put_windows(ms_hf_reader *r, int layers, bool is_usual) {
     const ms_node *list = ms_hf_look(r, TYPES), *is_on = ms_hf_look(r, SWITCH);
     int window = number_of(r, SIZE), pattern = number_of(r, PATTERN), first = number_of(r, FIRST);

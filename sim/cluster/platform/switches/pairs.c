@@ -16,6 +16,7 @@ static int nearer_pairs(const ms_platform *platform, int distance) {
     return (distance - 1) * platform->gpus_per_node - distance * (distance - 1) / 2;
 }
 
+/* The pairs of a node are numbered by the distance of their ends, then by the lower end. */
 ms_link_address ms_switches_pair(const ms_platform *platform, int from, int to) {
     int low = from < to ? from : to;
     int distance = from < to ? to - from : from - to;

@@ -6,6 +6,8 @@
 #include "base/random.h"
 #include "cluster/platform/switches/switches.h"
 
+/* A tier has a pair for each GPU (or two GPUs that are wired) in the node tier, for each port, and
+ * for each numbered uplink of a leaf or of a pod: one of each without ECMP. */
 int ms_switches_link_pairs(const ms_platform *platform, int tier) {
     const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
     if (tier == layout->node_tier) {
@@ -20,6 +22,8 @@ int ms_switches_link_pairs(const ms_platform *platform, int tier) {
                : layout->pods * layout->links_per_pod;
 }
 
+/* Without ECMP a link above the leaves stands for all uplinks of a leaf or of a pod; with ECMP for
+ * one, or for slightly less where oversubscription makes their number a fraction. */
 double ms_switches_cables(const ms_platform *platform, int tier) {
     const ms_switches *switches = ms_switches_of(platform);
     if (tier == switches->layout.spine_tier) {
@@ -141,6 +145,8 @@ static void cross_fabric(const ms_platform *platform, int from, int to, ms_route
     cross(platform, layout->port_tier, ms_switches_port(platform, to), MS_LINK_DOWN, route);
 }
 
+/* A route inside a node stays in it, unless the fabric is flat and so has no node tier. Any other
+ * begins at the source's port, or at that of its proxy after a step through the node. */
 void ms_switches_route(const ms_platform *platform, int source, int destination, ms_route *out) {
     bool same_node = ms_platform_node(platform, source) == ms_platform_node(platform, destination);
     if (same_node && ms_switches_of(platform)->layout.node_tier >= 0) {
@@ -169,7 +175,8 @@ int ms_switches_rails(const ms_platform *platform) {
 }
 
 /* A move by whole units or pods shifts the links of the levels above; a level whose switches the
- * nodes do not fill is not shifted. */
+ * nodes do not fill is not shifted. With rails a group that moves by a slot also moves by a leaf.
+ * The factor 2 is for the two links of a pair. */
 void ms_switches_shift(const ms_platform *platform, int nodes, int slots, int *shifts_out) {
     const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
     int units = nodes % layout->nodes_per_unit == 0 ? nodes / layout->nodes_per_unit : 0;

@@ -82,7 +82,8 @@ static void write_proxy_edges(const ms_platform *platform, int proxy, const char
 }
 
 /* Write the edges between a GPU's host and the node's switch, and between the host and the leaf
- * switch of the GPU's NIC. */
+ * switch of the GPU's NIC. Edges out of a GPU have `step` links (see the top of this file); with
+ * PXN a GPU also has an edge to the node's router for it. */
 static void write_gpu_edges(const ms_platform *platform, int gpu, ms_buffer *out) {
     const ms_platform_layout *layout = &ms_switches_of(platform)->layout;
     int node = ms_platform_node(platform, gpu);

@@ -160,8 +160,9 @@ static ms_status complement(int m, int n, const cycle *used, ms_arena *arena, cy
     return MS_OK;
 }
 
-/* Find up to two cycles without a common edge through a torus of m x n.  out: a cycle that does not
- * exist has order NULL. */
+/* Find up to two cycles without a common edge through a torus of m x n: one or two where m is a
+ * multiple of n, one where m is even or a side is 1, else none. out: a cycle that does not exist
+ * has order NULL. */
 static ms_status cycles_of(int m, int n, ms_arena *arena, cycle out[2]) {
     int *order = MS_NEW(arena, int, m *n);
     if (order == NULL) {
@@ -182,8 +183,9 @@ static ms_status cycles_of(int m, int n, ms_arena *arena, cycle out[2]) {
     return MS_OK;
 }
 
-/* Find the cycles of cycles_of, with rows and columns exchanged where that gives more cycles. The
- * positions in `out` are those of m x n in either case. */
+/* Find the cycles of cycles_of, with rows and columns exchanged where that gives more cycles: where
+ * n is a multiple of m, or m is odd and no multiple of n. The positions in `out` are those of m x n
+ * in either case. */
 static ms_status best_cycles(int m, int n, ms_arena *arena, cycle out[2], bool *is_swapped_out) {
     bool is_swapped = m % n != 0 && (n % m == 0 || m % 2 != 0);
     *is_swapped_out = is_swapped;
@@ -253,6 +255,7 @@ static ms_status write_orders(const torus_box *box, const cycle *cycles, ms_aren
     return MS_OK;
 }
 
+/* Only a group that fills a box of one pod has rings; see find_box and box_cycles. */
 ms_status ms_torus_rings(const ms_platform *platform, const int *gpus, int members, ms_arena *arena,
                          ms_ring_orders *orders_out) {
     torus_box box = {.torus = ms_torus_of(platform), .members = members};

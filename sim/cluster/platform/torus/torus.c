@@ -90,6 +90,8 @@ int ms_torus_port(const ms_platform *platform, int chip) {
     return ms_platform_node(platform, chip) * nics + chip % platform->gpus_per_node % nics;
 }
 
+/* A route to another pod does not use the torus: it leaves by the NIC of the source and enters by
+ * that of the destination. */
 void ms_torus_route(const ms_platform *platform, int source, int destination, ms_route *out) {
     const ms_torus *torus = ms_torus_of(platform);
     if (ms_torus_pod(torus, source) == ms_torus_pod(torus, destination)) {

@@ -45,7 +45,7 @@ void ms_torus_write_xml_routers(const ms_platform *platform, ms_buffer *out) {
 }
 
 /* Write the edges of one dimension at a chip: skip the dimension, begin to travel up or down, end
- * travelling, and the hop to the next chip. */
+ * travelling, and the hop to the next chip. A dimension of one chip can only be skipped. */
 static void write_dimension(const ms_platform *platform, int chip, int dimension, ms_buffer *out) {
     const ms_torus *torus = ms_torus_of(platform);
     ms_xml_edge edge = {.link = -1, .steps = 1};
