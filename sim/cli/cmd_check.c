@@ -245,8 +245,8 @@ static ms_status print_effective(const ms_invocation *call, const ms_job *job) {
 }
 
 /* Copy a job's spec, and set the keys whose values are found when a job is laid out: batch sizes,
- * layers per stage, chunks and the form of gradient reduction.  *spec_out: borrows from the job,
- * its list of layers is in `arena`.  Returns MS_OK; MS_E_NOMEM. */
+ * layers per stage, chunks, and when gradients are reduced.  *spec_out: borrows from the job, its
+ * list of layers is in `arena`.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status with_layout(const ms_job *job, ms_arena *arena, ms_job_spec *spec_out) {
     size_t stages = (size_t)job->program.model_stages;
     int *layers = MS_NEW(arena, int, stages + 1);

@@ -87,8 +87,9 @@ static ms_status parse_tolerances(const ms_invocation *call, ms_compare_rules *r
     return status;
 }
 
-/* Read --only, --max-increase and --max-decrease into the guards of the rules. Guards of a
- * direction are behind those of --only: where both name a key, the last guard holds. */
+/* Read --only, --max-increase and --max-decrease into the guards of the rules. A guard's direction
+ * is 0 for --only (any change), 1 for growing, -1 for shrinking. Guards of a direction are behind
+ * those of --only: where both name a key, the last guard holds. */
 static ms_status parse_guards(const ms_invocation *call, ms_compare_rules *rules) {
     static const char *const NAMES[] = {"only", "max-increase", "max-decrease"};
     ms_vector guards = {.item_B = sizeof(ms_guard)};

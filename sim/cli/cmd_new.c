@@ -159,8 +159,9 @@ static ms_status find_base(draft *workload, const char *name) {
     return ms_yaml_load(workload->base, call->arena, call->diag, &workload->root);
 }
 
-/* Whether a top-level key of the base stays in the draft: the key `model`, and the keys of its
- * framework if the base names one. With a Hugging Face config no key of the base stays. */
+/* Whether a top-level key of the base stays in the draft: the key `model`, and `framework` and
+ * `tensor_parallel` if the base names a framework. With a Hugging Face config no key of the base
+ * stays. */
 static bool is_kept(const draft *workload, const char *key) {
     static const char *const KEPT[] = {"model", "framework", "tensor_parallel"};
     bool has_software = ms_node_get(workload->root, "framework") != NULL;

@@ -15,8 +15,9 @@ typedef struct csv_cell {
 
 /* ---- cells ---- */
 
-/* Append the cells of an object, nested objects included.  before: prefix of the names of its
- * columns, such as "gap."; "": none.  cells: of csv_cell. */
+/* Append the cells of an object, nested objects included. Keys of `settings` are whole paths, and
+ * get no prefix.  before: prefix of the names of its columns, such as "gap."; "": none.  cells: of
+ * csv_cell. */
 static void add_cells(const ms_value *object, const char *before, ms_vector *cells) {
     for (const ms_value *child = object->first; child != NULL; child = child->next) {
         const char *name = ms_arena_printf(object->arena, "%s%s", before, child->key);

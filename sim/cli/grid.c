@@ -162,8 +162,8 @@ static void write_leaf(const ms_value *value, ms_shown_kind kind, ms_buffer *out
     }
 }
 
-/* Write a list or object with commas between its entries, or as a command line. Empty entries are
- * left out. */
+/* Write a list or object with commas between its entries, or as a command line, where more than
+ * SETTINGS_MAX settings are only counted. Empty entries are left out. */
 static void write_parts(const ms_value *whole, ms_shown_kind kind, ms_buffer *out) {
     const char *between = "";
     if (kind == MS_SHOWN_COMMAND && whole->type == MS_VALUE_OBJECT && whole->count > SETTINGS_MAX) {
@@ -246,7 +246,8 @@ static double dust_of(const ms_shown_table *table, const ms_value *row, const ms
     return path == NULL ? 0.0 : DUST * ms_value_number(row, path, ms_value_number(tree, path, 0.0));
 }
 
-/* List the rows of a table that are not left out.  rows_out: [entries of the holder].  Returns the
+/* List the rows of a table that are not left out: those that have a value at table->needs and, with
+ * skips_zero, another number than 0 in column 1.  rows_out: [entries of the holder].  Returns the
  * number of rows. */
 static size_t list_rows(const ms_shown_table *table, const ms_value *tree, shown_row *rows_out) {
     size_t count = 0;

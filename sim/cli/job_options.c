@@ -58,6 +58,7 @@ const char *ms_cli_installed_names(const char *folder, ms_arena *arena) {
     return path == NULL ? "" : ms_find_yaml_names(&search, arena);
 }
 
+/* A GPU type has both of its powers or neither, so load_W tells of both. */
 void ms_cli_note_upkeep(const ms_invocation *call, const ms_platform *cluster, const char *name) {
     const char *mark = name == NULL ? "" : ":";
     const struct {

@@ -76,8 +76,8 @@ static ms_status find_mode(const ms_invocation *call, const ms_mode **mode_out) 
 
 /* ---- options that do not belong to the mode ---- */
 
-/* A chooser of all modes that take `option` which does not choose `mode`: with this option the
- * given one would be allowed.  NULL: there is none. */
+/* A chooser that all modes which take `option` have in common and `mode` lacks: beside it on the
+ * command line, `option` would be allowed. NULL: there is none. */
 static const char *missing_chooser(const ms_command *command, const ms_option *option,
                                    const ms_mode *mode) {
     for (const ms_option *chooser = command->options; chooser->name != NULL; chooser++) {

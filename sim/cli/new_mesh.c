@@ -123,8 +123,9 @@ typedef struct mesh_visit {
 } mesh_visit;
 
 /* Consider a mesh with and without recomputation: `visit` of ms_mesh_walk_all, with a mesh_visit as
- * its context. Skipped are meshes with more stages than layers, with ep above 1 for a model without
- * experts, and those whose data-parallel ranks do not divide the batch. */
+ * its context. Skipped are meshes whose data-parallel ranks do not divide the batch and, once the
+ * base is read and so the model is known, those with more stages than layers, or with ep above 1
+ * for a model without experts. A single replica has ZeRO 0. */
 static ms_status consider_mesh(void *context, const ms_axis_sizes *sizes) {
     const mesh_visit *visit = context;
     mesh_choice *choice = visit->choice;

@@ -52,6 +52,7 @@ static const char *short_time(double time_s, char text_out[32]) {
     return text_out;
 }
 
+/* Two earlier states are kept, RATE_S apart, and the rate is that since the older one. */
 double ms_cli_rate_of(ms_cli_rate *rate, const char *phase, double now_s, double began_s,
                       double done) {
     bool is_new = phase != rate->phase || done < rate->done[1];

@@ -129,8 +129,9 @@ ms_status ms_cli_schedule_write(const ms_invocation *call, const ms_cli_schedule
     return ms_cli_write_file(call, path, &text);
 }
 
-/* Write Gantt pictures as SVG to a file.  gantts: [count].  Returns MS_OK; MS_E_USAGE (reported): a
- * schedule takes no time; else as ms_cli_write_file. */
+/* Draw Gantt pictures as SVG, and write them to a file in the format of its ending
+ * (ms_picture_write).  gantts: [count].  Returns MS_OK; MS_E_USAGE (reported): a schedule takes no
+ * time; else as ms_cli_write_file. */
 static ms_status draw(const ms_invocation *call, const ms_gantt *gantts, size_t count,
                       const char *path) {
     ms_buffer svg = {0};

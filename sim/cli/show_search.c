@@ -131,7 +131,8 @@ static void add_offer(const ms_value *row, const ms_search_row *found, size_t ra
 }
 
 /* Add the comparison of platforms that --best-of asks for: `offers`, a sentence for each platform
- * with time and cost of its best candidate, and `best_of` in the rows of these candidates. */
+ * with time and cost of its best candidate, and `best_of` in the rows of these candidates. The rows
+ * come best first, so a platform's best candidate is its first one. */
 static void add_comparison(const ms_shown_search *shown, ms_value *root) {
     const ms_words *platforms = ms_space_platforms(shown->space);
     ms_value *row = ms_value_get(root, "results")->first;

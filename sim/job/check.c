@@ -34,7 +34,7 @@ static void describe_mesh(const ms_mesh *mesh, char *text, size_t size) {
 }
 
 /* Check that the mesh has as many ranks as the platform has GPUs, where the workload places no
- * ranks. The message proposes a number of nodes where the ranks fill whole ones. */
+ * ranks. If there are fewer ranks than GPUs, the message points to the key `placement`. */
 static ms_status check_ranks(const checking *check) {
     int gpus = ms_platform_gpus(check->cluster);
     if (check->out->mesh.ranks == gpus) {
@@ -68,7 +68,7 @@ static ms_status place_ranks(const checking *check) {
 }
 
 /* Check that the tp ranks fit into a scale-up domain, the GPUs that share the fast links, unless
- * the user allows more: that is a mistake more often than a wish. */
+ * the user allows more: a wider tp group is a mistake more often than a wish. */
 static ms_status check_tensor_domain(const checking *check) {
     int tp = ms_mesh_size(&check->out->mesh, MS_AXIS_TP);
     int domain = ms_platform_scale_up_domain(check->cluster);
@@ -119,7 +119,8 @@ static ms_status count_microbatches(const checking *check) {
  * end, so they drift apart in the first step; a step between two others is the one that repeats. */
 enum { POST_VALIDATION_STEPS_MIN = 3 };
 
-/* Check that post-validation (schedule.step_end) has steps enough to be measured. */
+/* Check that post-validation (schedule.step_end) has steps enough to be measured. A number below 1
+ * is a fault of the key `steps` itself. */
 static ms_status check_steps(const checking *check) {
     int steps = check->spec->simulation.steps;
     bool is_late = check->spec->schedule.step_end == MS_STEP_END_POST_VALIDATION;

@@ -262,7 +262,7 @@ static bool is_interleaved(const ms_spec_schedule *schedule) {
 }
 
 /* Take back choices of data parallelism that need another ZeRO stage or schedule, and reset them in
- * the spec. */
+ * the spec. Megatron Core's own buckets go with ZeRO 0 and 1 only. */
 static void fit_data(ms_node *root, ms_job_spec *spec) {
     ms_model_layout *choices = &spec->choices;
     bool is_odd_round = spec->reduce == MS_REDUCE_ROUND && !is_interleaved(&spec->schedule);
@@ -327,8 +327,8 @@ static void fit_context(ms_node *root, ms_job_spec *spec) {
 /* Take back choices of the schedule. One pipeline rank has no order of passes to choose. An
  * interleaved pipeline that overlaps its messages with passes sends and receives them one by one
  * instead of in the pipeline's batch (Megatron Core: batch_p2p_comm is the opposite of
- * overlap_p2p_comm). Post-validation of updates came with the schedules that split backward
- * passes. */
+ * overlap_p2p_comm). Post-validation of updates came with the schedules that split backward passes
+ * (zbh1, zbh2); without it the profile's number of steps is of no use either. */
 static void fit_schedule(ms_node *root, ms_job_spec *spec) {
     ms_spec_schedule *schedule = &spec->schedule;
     if (drop_choice(root, ms_spec_axis_size(&spec->mesh, "pp") <= 1,

@@ -191,7 +191,9 @@ static void check_context(key_search *search) {
 
 /* Note idle keys of data parallelism. A single replica has no collectives of parameters and
  * gradients, but it has the buffers for them: whole parameters beside their shards (ZeRO 3), a
- * bucket beside the shards of gradients. */
+ * bucket beside the shards of gradients. copies_out: parameters are gathered layer by layer in
+ * every pass. cuts_all: the bucketing also cuts gradients that are reduced at the step's end.
+ * is_unused: no gradients are reduced in buckets. */
 static void check_replicas(key_search *search) {
     static const char ALONE[] = "the mesh has one replica: dp, cp and ep are 1";
     const ms_model_layout *layout = search->layout;
@@ -307,7 +309,8 @@ static void check_kernels(key_search *search) {
               "gradients are accumulated in the type that they are made in");
 }
 
-/* Note idle keys of products in fewer bits. */
+/* Note idle keys of products in fewer bits. is_of_tensors: fp8 with one scale for a whole tensor.
+ */
 static void check_products(key_search *search) {
     static const char PLAIN[] = "'precision.products' is parameters: no product has fewer bits";
     const ms_products *products = &search->spec->precision.products;
@@ -469,7 +472,9 @@ static bool has_whole_backward(const ms_program *program) {
     return false;
 }
 
-/* Whether no expert can get more copies than its capacity, so that none is dropped. */
+/* Whether `capacity_factor` changes nothing: no expert can get more copies than its capacity, so
+ * that none is dropped, and no expert is padded up to its capacity. is_even: all experts are chosen
+ * equally often. */
 static bool drops_nothing(const ms_moe *moe, bool is_even) {
     double most = is_even ? 1 : (double)moe->experts / moe->top_k;
     return moe->capacity_factor >= most && !moe->has_padding;

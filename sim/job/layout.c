@@ -72,7 +72,8 @@ static ms_status check_context_overlap(const ms_job_spec *spec, const ms_model_l
 }
 
 /* Set the parallel degrees of a layout from the sizes of the mesh's axes; ep, and the experts' own
- * tp and dp, from the experts' mesh where there is one. */
+ * tp and dp, from the experts' mesh where there is one. `other` is the size of the axis with a name
+ * of the user's own, 1 if there is none. */
 static void set_degrees(const ms_job *job, ms_model_layout *layout) {
     const ms_mesh *mesh = &job->mesh, *experts = job->expert_mesh;
     layout->tp = ms_mesh_size(mesh, MS_AXIS_TP);

@@ -49,9 +49,10 @@ static ms_status fault_stages(const ms_job_spec *spec, int stages, ms_diag *diag
                          ms_plural(layers), stages);
 }
 
-/* Check that the open stages can have the layers that the given ends leave. In a balanced partition
- * the first and the last stage may be left without layers, where embedding or head take long
- * enough. */
+/* Check that the open stages can have the layers that the given ends leave. Each open stage needs a
+ * layer. Only in a balanced partition may the first and the last stage go without (`empty`), where
+ * embedding or head take long enough. In an even one the open stages must get equal shares. No
+ * layers may be left over where no stage is open. */
 static ms_status check_shares(const ms_job_spec *spec, const ms_open_stages *open, int stages,
                               ms_diag *diag) {
     const ms_spec_partition *given = &spec->schedule.partition;

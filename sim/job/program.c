@@ -115,8 +115,8 @@ static ms_status build_by_kind(ms_job *job, ms_arena *arena, ms_diag *diag) {
     return status;
 }
 
-/* Check that the sizes of a schedule file are those of the mesh and the batch, and that all ranks
- * have equally many stages. */
+/* Check that the sizes of a schedule file are those of the mesh, of the batch and, if it is given,
+ * of `schedule.v`, and that all ranks have equally many stages. */
 static ms_status check_sizes(const ms_job *job, const ms_program *program, ms_diag *diag) {
     const ms_job_spec *spec = &job->spec;
     const ms_schedule_spec *found = &program->spec;

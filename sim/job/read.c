@@ -229,7 +229,8 @@ static void miss_batch(reading *reader) {
     }
 }
 
-/* Read the mappings that have readers of their own, each whether or not others could be read. */
+/* Read the mappings that have readers of their own, each whether or not others could be read. Costs
+ * beside a model, which check_choice refuses, are not read. */
 static void read_parts(reading *reader) {
     ms_job_spec *spec = &reader->text.spec;
     if (reader->text.platform != NULL && !reader->keeps_platform) {
@@ -277,8 +278,9 @@ static void read_root(reading *reader, bool is_frameworks) {
     spec->framework.is_expanded = spec->framework.name != NULL;
 }
 
-/* Set the members whose keys have no default in the tables to "not given". A key that is given and
- * wrong leaves its member so. */
+/* Set the members whose keys have no default in the tables to "not given", and that of
+ * `schedule.v`. A key that is given and wrong leaves its member so; has_order (check.c) tells by it
+ * that `schedule.v` was wrong. */
 static void leave_open(ms_job_spec *spec) {
     spec->schedule.chunks = MS_SPEC_OPEN;
     spec->cp_overlap = spec->gather_stages = spec->reduce = MS_SPEC_OPEN;

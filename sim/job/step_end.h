@@ -37,8 +37,8 @@ typedef struct ms_step_end_visitor {
 ms_status ms_step_end_visit(const ms_job *job, const ms_step_end_visitor *visitor, void *context,
                             ms_diag *diag);
 
-/** Whether all ranks wait for each other before they update. They do not with post-validation, nor
- * where neither an update nor another step follows. */
+/** Whether all ranks wait for each other before they update. They do not with post-validation, in a
+ * job of one rank, nor where neither an update nor another step follows. */
 bool ms_step_end_has_barrier(const ms_job *job);
 
 #endif

@@ -49,8 +49,9 @@ static int find_cycle(const ms_ready_order *order, int stuck) {
     return rank;
 }
 
-/* Append the links of the cycle once round from rank `first`, at most SHOWN_MAX of them, to a text;
- * or of the chain of ranks, where it ends at a rank whose list has no action left. */
+/* Append the links of the cycle once round from rank `first`, at most SHOWN_MAX of them, to a text.
+ * Where `first` waits for a rank whose list has no action left, there is no cycle, and only the
+ * link of `first` is appended. */
 static void describe_cycle(const ms_ready_order *order, int first,
                            const ms_fault_location *location, ms_buffer *text) {
     enum { SHOWN_MAX = 8 };

@@ -289,8 +289,9 @@ static ms_status evaluate(const paper *eval, ms_arena *arena, ms_diag *diag,
     return MS_OK;
 }
 
-/* Evaluate a program with given costs. Checks program and costs, finds the times of all actions by
- * a walk in order of readiness, then measures the ranks. */
+/* Evaluate a program with given costs. Checks the form of the program (not all of ms_program_check)
+ * and the costs, finds the times of all actions by a walk in order of readiness, then measures the
+ * ranks. */
 ms_status ms_schedule_evaluate(const ms_program *program, const ms_schedule_costs *costs,
                                ms_arena *arena, ms_diag *diag, ms_schedule_result *result_out) {
     if (!ms_program_is_well_formed(program, diag)) {

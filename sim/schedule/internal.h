@@ -145,7 +145,7 @@ typedef struct ms_even_costs {
 } ms_even_costs;
 
 /** Whether costs are even: all stages cost the same, all boundaries between ranks have the same
- * latency, and sends do not block.
+ * latency, and sends do not block unless that latency is 0.
  *  even_out: these costs; not written if false is returned.  O(S). */
 bool ms_schedule_costs_are_even(const ms_program *program, const ms_schedule_costs *costs,
                                 ms_even_costs *even_out);

@@ -193,8 +193,9 @@ ms_status ms_program_check(const ms_program *program, ms_diag *diag);
 
 /** Place the moves of sharded parameters in a program: before every action (or pair) a rank
  * reshards the stages that are not among the next `active` different stages of its list, and
- * unshards those of the `active` ones that are sharded; at the end it reshards all. Replaces the
- * moves that the program had.
+ * unshards those of the `active` ones that are sharded; at the end it reshards all. There may be
+ * one such stage more, where an overlapped pair would be parted. Replaces the moves that the
+ * program had.
  *  active: >= 1, 3 in PyTorch.  program: shard_first and shard_moves are set, in `arena`.  Returns
  * MS_OK; MS_E_NOMEM (reported).  O(actions * stages of a rank).
  *  Source: torch.distributed.pipelining.schedules, _add_unshard_reshard (max_active_stages). */

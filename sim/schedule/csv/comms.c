@@ -33,7 +33,8 @@ static bool is_remote(const comms *c, int stage, bool is_next) {
 }
 
 /* The fault of a cell, given the cells before it on its rank: the second half of an error message;
- * NULL: none. */
+ * NULL: none. A message needs a neighbour on another rank, stands once, and is sent after the pass
+ * that makes it. A pass comes after the message that it needs. */
 static const char *find_fault(const comms *c, const ms_csv_cell *cell) {
     unsigned seen = *seen_of(c, cell->stage, cell->mb);
     bool has_gradient = (seen & (bit(MS_CSV_I) | bit(MS_CSV_B))) != 0;

@@ -262,7 +262,8 @@ static void reorder(grid *g, ms_action *out) {
 }
 
 /* Reorder the lists of V-Half or V-Min, if the spec asks for it. Reorders a copy of the lists, and
- * takes it over if it runs, has a shorter makespan with equal costs, and no higher peak. */
+ * takes it over if it runs, has a shorter makespan with equal costs, and no higher peak. The lists
+ * before always run: if they have no makespan, memory ran out. */
 ms_status ms_v_memory_reorder(ms_program *program, ms_arena *scratch, ms_diag *diag) {
     if (!program->spec.is_reordered) {
         return MS_OK;

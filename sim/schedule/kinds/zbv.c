@@ -61,7 +61,8 @@ static void cool_down(zbv_rank *s, int total) {
 }
 
 /* Append a rank's list. In the steady state, chunk 0 and chunk 1 each run one F, one I and one W in
- * turn. */
+ * turn; at its end, chunk 0 has no F left and runs I and W only, until chunk 1 has run its last F.
+ */
 static void generate(const ms_schedule_spec *spec, int rank, ms_action_list *list) {
     zbv_rank s = {.spec = spec, .rank = rank, .list = list};
     int least = 2 * spec->pipeline_ranks - 1;

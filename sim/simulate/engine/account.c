@@ -72,8 +72,8 @@ static void begin_transfer(accounting *a, const ms_flow_record *record) {
     }
 }
 
-/* Remove a transfer from each link that it crosses. A link without transfers now has been busy
- * since busy_since_s, with repeated periods counted. */
+/* Remove a transfer from each link that it crosses. A link that is left without transfers has been
+ * busy since busy_since_s; within a repeated period, that time counts once per repetition. */
 static void end_transfer(accounting *a, const ms_flow_record *record) {
     const ms_dag *dag = a->replay->dag;
     const ms_dag_flow *flow = &dag->network.flows[record->flow];

@@ -90,7 +90,8 @@ static void find_flow_rates(finder *f) {
 
 /* Choose the links that the route of `flow` needs: those that can bind or that the flows of its own
  * phase overload; and of its other links the narrowest, if that is narrower than all of these and
- * so limits the flow's rate. Returns whether there is a link of the first kind. */
+ * so limits the flow's rate. Returns whether there is a link of the first kind; else the flow takes
+ * its time alone. */
 static bool keep_links(finder *f, const ms_dag_flow *flow) {
     const ms_dag *dag = f->dag;
     double binding_Bps = INFINITY;
@@ -138,8 +139,8 @@ static bool crosses_binding(const finder *f, const ms_dag_phase *phase) {
     return false;
 }
 
-/* Set phase_Bps of each link to the sum of the maximum rates of a phase's flows on it (sign 1), or
- * back to 0 (sign 0). */
+/* Set phase_Bps of each link to the sum of the maximum rates of a phase's flows on it, weights
+ * counted (sign 1), or back to 0 (sign 0). */
 static void set_phase_load(finder *f, const ms_dag_phase *phase, int sign) {
     for (int32_t i = phase->flow_first; i < phase->flow_first + phase->flow_count; i++) {
         const ms_dag_flow *flow = &f->dag->network.flows[i];

@@ -81,7 +81,8 @@ static void add_demand(link_demand *link, int64_t phase, int32_t stream, double 
     }
 }
 
-/* Add the loads of all phases of an entry to their links.  *phase_number: of the last phase. */
+/* Add the loads of all phases of an entry, a work on a stream, to their links. *phase_number: the
+ * number of the last phase that was added, counted up here. */
 static void add_stream_work(const ms_dag *dag, const double *flow_Bps, const stream_work *entry,
                             int64_t *phase_number, link_demand *links) {
     const ms_dag_work *work = &dag->works[entry->work];

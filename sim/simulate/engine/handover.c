@@ -13,8 +13,8 @@ static void keep_status(ms_handover *h, ms_status status) {
     h->status = h->status == MS_OK ? status : h->status;
 }
 
-/* Start a flow that was handed over in SimGrid, now: the payload that is left, over all its links.
- * Returns MS_OK; MS_E_NOMEM; as ms_bridge_flow. */
+/* Start a flow that was handed over in SimGrid, now: the payload that is left, over a route that
+ * has each link as often as the flow crosses it. Returns MS_OK; MS_E_NOMEM; as ms_bridge_flow. */
 static ms_status start_flow(ms_handover *h, int32_t index) {
     const ms_shared_flow *flow = ms_maxmin_flow_at(h->run, index);
     h->route.count = 0;

@@ -115,9 +115,9 @@ double ms_host_earliest_s(const ms_host *host, int32_t op, double launched_s) {
     return launched_s + behind_s - work->time_s;
 }
 
-/* The start is the later of `ready_s` and the time that the slowest launch of the members allows. A
- * launch before a wait of its host that has not ended is not known exactly; has_passed_wait records
- * this. */
+/* The start is the later of `ready_s` and the time that the slowest launch of the members allows.
+ * If the end of the host's last wait before a launch is not known yet, the launch is not known
+ * exactly; has_passed_wait records this. */
 double ms_host_start_s(ms_host *host, int32_t op, double ready_s) {
     const ms_dag *dag = host->dag;
     const ms_dag_work *work = work_of(dag, op);

@@ -186,9 +186,9 @@ static ms_status remove_flow(ms_maxmin *run, int32_t flow) {
     return MS_OK;
 }
 
-/* Add a link to the links whose rates this round finds, unless it is there already (`round`): its
- * whole bandwidth is unassigned. A link without flows is not listed.  Returns false when memory
- * runs out. */
+/* Take a link into the current search for rates, unless the search has it already (`round`). None
+ * of its bandwidth is assigned to a flow yet. A link without flows is not listed.  Returns false
+ * when memory runs out. */
 static bool collect_link(ms_maxmin *run, int32_t link) {
     ms_shared_link *l = &run->links[link];
     if (l->round == run->round) {
@@ -200,8 +200,8 @@ static bool collect_link(ms_maxmin *run, int32_t link) {
     return l->uses == 0 || push(&run->met_links, link);
 }
 
-/* Add a flow, and all links that it uses, to those whose rates this round finds.  Returns false
- * when memory runs out. */
+/* Take a flow, and all links that it uses, into the current search for rates; it has no rate yet.
+ * Returns false when memory runs out. */
 static bool collect_flow(ms_maxmin *run, int32_t flow) {
     ms_shared_flow *f = ms_maxmin_flow_at(run, flow);
     f->round = run->round;

@@ -116,7 +116,8 @@ static void count_waiting(ms_replay *replay) {
     }
 }
 
-/* List the operations that depend on each operation: count, sum and distribute (base/firsts.h). */
+/* List the operations that depend on each operation, the last one first: count, sum and distribute
+ * (base/firsts.h). */
 static void link_successors(ms_replay *replay) {
     const ms_dag *dag = replay->dag;
     int32_t *first = replay->next.first;
@@ -280,7 +281,7 @@ static void release_dependents(ms_replay *replay, int32_t op, double time_s) {
     }
 }
 
-/* Enter the end of `op` in the timeline. */
+/* Enter the end of `op` in the timeline, and report progress now and then. */
 static void record_end(ms_replay *replay, int32_t op, double end_s) {
     replay->timeline.end_s[op] = end_s;
     replay->timeline.makespan_s = fmax(replay->timeline.makespan_s, end_s);
@@ -295,8 +296,8 @@ void ms_replay_settle(ms_replay *replay, int32_t op, double transfer_s, double e
     if (replay->has_slowdown && ms_work_slows_compute(replay->dag, work)) {
         ms_event_queue_add(&replay->queue, (ms_event){.time_s = end_s, .op = op});
         if (!work->is_pipelined) {
-            /* the event of its end releases all others, when the slow-down has changed: most of
-             * them then start at once (queue_start) */
+            /* handle_with_slowdown releases what waits for it, once the event of its end has
+             * changed the slow-down: most of these operations then start at once (queue_start) */
             return;
         }
     }

@@ -7,8 +7,8 @@
 /* How close events may be for SimGrid to treat them as simultaneous: 1e-12 s, but no less than the
  * last bit of its clock at the end of the run (2^-52 of it). When the clock overshoots an event by
  * a bit and the event does not count as simultaneous, SimGrid loses it. The end of the run is not
- * known yet; it is taken to be at most 32 times what the busiest stream needs, or 4,096 s. Hence
- * ldexp(busiest_s, 5 - 52). */
+ * known yet; it is taken to be at most 32 times what the busiest stream needs, or 4,096 s if that
+ * is more. Hence ldexp(busiest_s, 5 - 52). */
 ms_status ms_simgrid_choose_precision(const ms_replay *replay, ms_arena *scratch,
                                       double *precision_s_out) {
     const ms_dag *dag = replay->dag;

@@ -433,8 +433,8 @@ static int find_period(steady *search, const anchors *anchor_list) {
 }
 
 /* Find the repeated period of a step, and enter it in `found`: the second of the three periods.
- * *is_found_out: whether there is one whose number of repetitions divides that of the job.  Returns
- * whether there was memory. */
+ * Anchors of stage 0 are tried first, then those of any stage. *is_found_out: whether there is one
+ * whose number of repetitions divides that of the job.  Returns whether there was memory. */
 static bool find_repeated_period(steady *search, int32_t step, ms_arena *scratch, ms_steady *found,
                                  bool *is_found_out) {
     /* in a V the last forward passes may be of the last stage alone, in the cool-down (zbv) */

@@ -73,8 +73,9 @@ void ms_dag_release(ms_dag *dag) {
     ms_dag_init(dag);
 }
 
-/* Append an uninitialised record to array `which` and return its address; NULL after a failure. An
- * array is limited to INT32_MAX records, because records are named by 32-bit indices. */
+/* Append an uninitialised record to array `which` and return its address; NULL after a failure, now
+ * or earlier: a builder that has failed adds nothing any more. An array is limited to INT32_MAX
+ * records, because records are named by 32-bit indices. */
 static inline void *next_record(ms_dag *dag, int which) {
     ms_vector *vector = &dag->builder.vectors[which];
     bool has_numbers = !dag->builder.failed && vector->count < INT32_MAX;
@@ -146,8 +147,9 @@ int32_t ms_dag_add_work(ms_dag *dag, const ms_dag_work *work) {
     return add(dag, WORKS, &copy);
 }
 
-/* Append a record that belongs to another one. count: of the other's records of this kind; NULL:
- * there is no other. Returns the index of the new record; -1 after a failure. */
+/* Append a record to array `which` for its parent, as a phase for its work. count: the parent's
+ * number of such records, which grows by one; NULL: there is no parent, and nothing is appended.
+ * Returns the index of the new record; -1 after a failure. */
 static int32_t add_part_of(ms_dag *dag, int which, const void *record, int32_t *count) {
     int32_t index = count == NULL ? -1 : add(dag, which, record);
     if (index >= 0) {
@@ -257,8 +259,9 @@ int32_t ms_dag_add_op(ms_dag *dag, const ms_dag_op *op) {
     return (int32_t)dag->builder.vectors[OPS].count - 1;
 }
 
-/* The operation becomes the next one of the stream's last member. The lists of dependencies of the
- * members lie side by side, so a new member ends the list of the member before it. */
+/* The newest operation becomes `member_next` of the stream's last member so far. All members'
+ * dependencies lie in one array, so the list of a new member begins where that of the member before
+ * it ends. */
 void ms_dag_add_member(ms_dag *dag, int32_t stream) {
     if (stream < 0 || (size_t)stream >= dag->builder.stream_last.count ||
         newest(dag, OPS) == NULL) {
@@ -317,7 +320,7 @@ static void set_pointers(ms_dag *dag) {
     dag->step_count = (int32_t)v[STEPS].count - 1;
 }
 
-/* Whether a time or a number of bytes is one: not negative and finite. */
+/* Whether a value can be a time or a number of bytes: it is not negative, and finite. */
 static bool is_amount(double value) {
     return value >= 0.0 && isfinite(value);
 }
@@ -429,8 +432,9 @@ static const char *find_bad_op(const ms_dag *dag) {
     return NULL;
 }
 
-/* Check all records of a graph whose read pointers are set. *fault_out: what is wrong, as a
- * fragment of an error message; NULL: nothing. Returns MS_OK, also with a fault; MS_E_NOMEM. */
+/* Check all records of a graph whose read pointers are set; the first fault counts. *fault_out:
+ * what is wrong, as a fragment of an error message; NULL: nothing. Returns MS_OK, also with a
+ * fault; MS_E_NOMEM. */
 static ms_status check(const ms_dag *dag, const char **fault_out) {
     *fault_out = find_bad_slowdown(dag);
     *fault_out = *fault_out == NULL ? find_bad_work(dag) : *fault_out;
@@ -504,6 +508,8 @@ static int32_t op_of_member(const ms_dag *dag, int32_t member) {
     return low;
 }
 
+/* Members are stored in the order of operations, so the nearest one before `member` on the same
+ * stream is the one wanted. */
 int32_t ms_dag_find_previous(const ms_dag *dag, int32_t member) {
     for (int32_t before = member - 1; before >= 0; before--) {
         if (dag->member_stream[before] == dag->member_stream[member]) {

@@ -86,7 +86,8 @@ static void set_start(player *state, int32_t part) {
 /* The end of a computation whose start is set, slowed down by the communications that run beside
  * it. All of these are already in `spans`: a communication that runs beside a computation was
  * launched before it, so it comes earlier among the parts. Computations follow each other in time,
- * so `live` passes over spans for good. */
+ * so `live` passes over spans for good. is_slowed: some kind of communication slows computations
+ * down. */
 static double compute_end_s(player *state, int32_t part, bool is_slowed) {
     double start_s = state->parts[part].start_s, time_s = work_of(state, part)->time_s;
     if (!is_slowed || time_s <= 0.0) {
@@ -112,7 +113,8 @@ static double communicate_end_s(player *state, int32_t part) {
 }
 
 /* Set start, end and cause of every part of the fused pass, in the order in which they are
- * launched. */
+ * launched. All later parts wait for a blocking part; only parts that list an asynchronous part
+ * wait for that. */
 static void play_parts(player *state) {
     bool is_slowed = ms_slowdown_is_needed(state->dag->network.compute_slowdown);
     state->next = -1;
@@ -135,10 +137,10 @@ static void play_parts(player *state) {
 
 /* Simulate the fused pass once more for hosts that are the bottleneck: they begin to launch the
  * fused pass at time 0, and the parts wait for nothing outside the fused pass. Parts keep the
- * durations of play_parts. A computation starts no earlier than its duration before its launch is
- * done, as it cannot end before its last kernel is launched (sim/simulate/engine/host.md).
- * *launched_out: when the last part is launched [s]. Returns the end of the last blocking part [s].
- */
+ * durations of play_parts. A communication starts when its launch is done. A computation may start
+ * earlier, by at most its duration, as it only must not end before its last kernel is launched
+ * (sim/simulate/engine/host.md); so its start may be negative. *launched_out: when the last part is
+ * launched [s]. Returns the end of the last blocking part [s]. */
 static double play_hosts(player *state, double *launched_out) {
     double clock_s = 0.0;
     double next_s = -INFINITY;
@@ -194,8 +196,8 @@ static void list_gap(player *state, double to_s, int32_t cause) {
 }
 
 /* Divide a member's time into intervals of computing and of waiting for an axis, and add their
- * lengths to the fused pass. slowed_s: the excess of each computation over its time without
- * communication beside it. */
+ * lengths to the fused pass. The last gap ends where the fused pass does, with its last blocking
+ * part. slowed_s: the excess of each computation over its time without communication beside it. */
 static void list_intervals(player *state) {
     ms_fused_pass *fused = state->fused;
     state->interval_count = 0;
@@ -292,8 +294,10 @@ static void measure_axis(player *state, ms_axis axis) {
     }
 }
 
-/* Set time, launch time, FLOP and HBM bytes of the work that the fused pass is to the sums over its
- * parts. host_s of the fused pass is the least time from its last launch to its end. */
+/* Set the figures of the work that the fused pass is. Its time is the end of the last blocking
+ * part. Its launch time is the sum over all parts; its FLOP and HBM bytes are sums over the
+ * computations. Also sets host_s of the fused pass, the least time from its last launch to its end
+ * (play_hosts). */
 static void set_work(player *state, ms_dag_work *work) {
     double launched_s = 0.0;
     double end_s = play_hosts(state, &launched_s);

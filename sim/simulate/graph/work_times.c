@@ -43,7 +43,7 @@ static ms_status allocate(const ms_dag *dag, ms_arena *scratch, phase_flows *all
 
 /* Set alone_s (is_alone) or loaded_s of all flows of a phase. A crossing weighs `own` if alone: the
  * flow of one group; else `weight`: the flows of all groups that it stands for. An alone_s that the
- * builder has set itself is kept. */
+ * builder's caller has set (>= 0) is kept. Returns MS_OK; MS_E_NOMEM. */
 static ms_status time_phase(ms_dag *dag, const ms_dag_phase *phase, bool is_alone,
                             phase_flows *all) {
     ms_fluid_use *next = all->uses;

@@ -78,7 +78,7 @@ static void add_plan_load(demand_finder *finder, const ms_coll_plan *plan) {
 }
 
 /* Add the loads of a stream's communications, entries `first` to before `end` of traffic->streams.
- * Every group of such a communication has a stream of its own. */
+ * All these communications have the same groups, and every group has a stream of its own. */
 static void add_stream_load(demand_finder *finder, const ms_traffic *traffic, size_t first,
                             size_t end) {
     int32_t comm = MS_AT(&traffic->streams, ms_comm_stream, first).comm;

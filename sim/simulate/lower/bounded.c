@@ -15,7 +15,8 @@ typedef struct bounded_layout {
 
 /* Upper bound of the time of a phase's flows, without latency [s]: every flow gets only the least
  * share of its links that max-min fairness can leave it, that is, the capacity divided by the
- * maximum number of crossings by concurrent flows. */
+ * maximum number of crossings by concurrent flows. On a link that cannot bind only the flow's own
+ * crossings count. */
 static double least_share_s(const ms_works *w, const ms_phase *phase) {
     double most_s = 0.0;
     for (int f = 0; f < phase->count; f++) {

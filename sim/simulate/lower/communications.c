@@ -42,6 +42,8 @@ ms_coll_request ms_pair_request(const ms_pair_op *op) {
     return (ms_coll_request){.kind = op->kind, .members = 2, .size_B = op->size_B};
 }
 
+/* The work's key names the two ranks. The key of the step's traffic has ~(pipeline rank) in their
+ * place, for all pairs of the two pipeline ranks. */
 ms_status ms_pair_work(ms_lowering *l, const ms_pair_op *op, int k, int32_t *work_out) {
     ms_work_key key = ms_pair_key(op, ms_rank_simulated(&l->ranks, op->ends[0], k),
                                   ms_rank_simulated(&l->ranks, op->ends[1], k));

@@ -46,7 +46,7 @@ ms_status ms_pass_layouts_init(ms_lowering *l) {
 
 /* Whether the members of a collective run the same pass at the same time (tp, cp, ep): they share
  * the work of a layer or the tokens of a microbatch. Only such collectives can be in a fused pass.
- */
+ * Members on both directions of a pipeline (is_between_directions) run different passes. */
 static bool is_within_pass(const ms_segment *segment) {
     static const unsigned WITHIN = MS_AXES_WITHIN_PASSES | MS_AXES_OF_EXPERTS;
     const ms_group_op op = ms_group_op_of(segment);
@@ -164,7 +164,9 @@ static void make_outer(layout_finder *finder, int i) {
 
 /* Let collectives that open a pass stay operations where they cannot be in a fused pass. An
  * asynchronous collective must not wait for the pass's inputs, as a fused pass does. With
- * has_to_compute_first, collectives before the first computation stay operations as well. */
+ * has_to_compute_first, collectives before the first computation stay operations as well. The
+ * opening ends with the first computation or, without has_to_compute_first, with the first blocking
+ * collective. */
 static void check_opening(layout_finder *finder) {
     bool is_open = true;
     for (int i = 0; i < finder->plan->count && is_open; i++) {
@@ -354,8 +356,9 @@ static void add_part(layout_finder *finder, int i, int32_t work, int communicato
     }
 }
 
-/* Add the collectives that segment `i` waits for and that are operations to the waits of its
- * run. */
+/* Add the collectives that segment `i` waits for and that are operations to the waits of its run.
+ * Only a run's first segment has such waits, since a segment with them begins a run (number_runs).
+ */
 static void add_outer_waits(const layout_finder *finder, int i, ms_segment_run *run) {
     for (int w = 0; w < finder->segments[i].wait_count; w++) {
         int waited = finder->segments[i].waits[w];
@@ -461,8 +464,10 @@ static bool init_finder(layout_finder *finder) {
     return !arena->has_failed;
 }
 
-/* Lay out the fused passes of an action's pass on pipeline rank `p`.  whens: as for
- * ms_pass_layout_find. layout: empty. Returns MS_OK; MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
+/* Lay out the fused passes of an action's pass on pipeline rank `p`. Waits of the host and gathered
+ * parameters hold up computations only, not the collectives before the first one: therefore
+ * has_to_compute_first.  whens: as for ms_pass_layout_find. layout: empty. Returns MS_OK;
+ * MS_E_NOMEM; MS_E_INPUT as ms_works_plan. */
 static ms_status lay_out(ms_lowering *l, int p, const ms_action *action, unsigned whens,
                          ms_pass_layout *layout) {
     bool is_synchronising = ms_host_waits(&l->job->host, (ms_pass)action->pass, l->ranks.pp > 1);

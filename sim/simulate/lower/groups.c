@@ -3,8 +3,8 @@
  * group leads it (traffic.h). */
 #include "simulate/lower/lowering.h"
 
-/* The stream of a simulated rank's communicator, made on first use: each axis and set of axes that
- * groups span has one. */
+/* The stream of a simulated rank's communicator for a collective, made on first use. A rank has one
+ * communicator for each pair of an axis and a set of axes that groups span. */
 static int32_t group_stream(ms_lowering *l, int32_t sim, const ms_group_op *c) {
     ms_work_key key = {.kind = (int32_t)ms_group_axes(c),
                        .domain = MS_DOMAIN_GROUP_STREAMS,
@@ -79,6 +79,7 @@ bool ms_group_runs(const ms_lowering *l, int p, const ms_group_op *op) {
     return op->size_B > 0.0 && ms_ranks_members(&l->ranks, ms_group_axes(op), first, NULL) > 1;
 }
 
+/* Groups are emitted once, by the class `k` that leads them (traffic.h). */
 ms_status ms_group_lower(ms_lowering *l, int p, const ms_group_op *op) {
     ms_group_op c = *op;
     const int ends[2] = {p, -1};

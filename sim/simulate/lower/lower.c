@@ -19,7 +19,8 @@ static int step_count(const ms_job *job) {
 }
 
 /* Estimated number of operations of a pass on one rank. At granularity `pass` a pass is one fused
- * pass, which each collective among replicas (dp) divides in two. */
+ * pass; each collective among replicas (dp) stays an operation and divides a fused pass in two, and
+ * so adds two operations. */
 static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
     double count = 1.0;
     if (l->job->spec.simulation.granularity != MS_GRANULARITY_PASS) {
@@ -33,7 +34,8 @@ static double count_segments(const ms_lowering *l, const ms_pass_plan *plan) {
 }
 
 /* Estimated number of operations in all steps on one rank of each pipeline rank, that is, of one
- * class of ranks. The 1.0 of each action is its message. */
+ * class of ranks. The 1.0 of each action is its message. Each unshard or reshard counts as one
+ * operation, too. */
 static double estimate_class_ops(const ms_lowering *l) {
     const ms_program *program = &l->job->program;
     double ops = 0.0;
@@ -156,9 +158,9 @@ static void note_if_slow(const ms_lowering *l) {
 }
 
 /* Whether one rank is to stand for all of its pipeline rank, with bounds of the step time: on
- * request, or because an exact fold would have more than MS_FOLD_OP_LIMIT operations, which is
- * warned of. If all ranks of a pipeline rank are alike, the fold is exact anyway, and bounds are
- * only made on request. */
+ * request (run.is_bounded), or because an exact fold would have more than MS_FOLD_OP_LIMIT
+ * operations, which is warned of. If all ranks of a pipeline rank are alike, the fold is exact
+ * anyway, and bounds are only made on request (run.has_bounds). */
 static bool is_to_be_bounded(const ms_lowering *l) {
     if (l->ranks.simulated_per_pp == 1 || l->job->run.is_bounded) {
         return l->ranks.simulated_per_pp > 1 || l->job->run.has_bounds;
@@ -206,8 +208,9 @@ static ms_status find_binding(const ms_lowering *l, bool *can_bind, double *max_
 }
 
 /* Fold the ranks: one rank of each class of ranks that behave alike is simulated; or, where
- * is_to_be_bounded says so, one of each pipeline rank. Sets l->fold and the class of every link.
- * Returns MS_OK; MS_E_NOMEM; MS_E_INPUT (reported). */
+ * is_to_be_bounded says so, one of each pipeline rank. Sets l->fold and the class of every link. At
+ * fidelity `analytic` (ms_job_is_alone) no link holds flows back. Returns MS_OK; MS_E_NOMEM;
+ * MS_E_INPUT (reported). */
 static ms_status fold_ranks(ms_lowering *l, ms_arena *arena) {
     const ms_platform *platform = l->job->platform;
     int *class_of = MS_NEW(arena, int, l->ranks.per_pp);

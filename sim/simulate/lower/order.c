@@ -2,7 +2,8 @@
  * passes whose results it needs, so the graph is topologically sorted. */
 #include "simulate/lower/lowering.h"
 
-/* Emit the collectives that gather parameters (unshards) before a stop's actions. */
+/* Emit the collectives that gather parameters (unshards) before a stop's actions. Reshards, the
+ * other moves, free memory and emit nothing. */
 static ms_status unshard_stages(ms_lowering *l, const ms_program_stop *stop) {
     ms_status status = MS_OK;
     for (size_t i = 0; i < stop->move_count && status == MS_OK; i++) {
@@ -13,8 +14,8 @@ static ms_status unshard_stages(ms_lowering *l, const ms_program_stop *stop) {
     return status;
 }
 
-/* Lower one stop of a rank's list: its unshards, then a pass or an overlapped pair; width 0 has no
- * passes. */
+/* Lower one stop of a rank's list: its unshards, then a pass or an overlapped pair; width 0, behind
+ * the last pass, has moves only. */
 static ms_status lower_stop(ms_lowering *l, const ms_program_stop *stop) {
     ms_status status = unshard_stages(l, stop);
     if (status != MS_OK || stop->width == 0) {

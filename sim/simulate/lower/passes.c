@@ -27,7 +27,8 @@ static bool synchronises(const ms_lowering *l, const ms_action *action) {
     return ms_host_waits(&l->job->host, (ms_pass)action->pass, l->ranks.pp > 1);
 }
 
-/* The state of a pass of which nothing has been lowered. */
+/* The state of a pass of which nothing has been lowered. is_synchronised is true from the start if
+ * its host need not synchronise. */
 static ms_pass_state begin_pass(const ms_lowering *l, int p, const ms_action *action) {
     return (ms_pass_state){.p = p,
                            .action = action,
@@ -230,9 +231,9 @@ static bool has_to_wait(const ms_lowering *l, const ms_pass_state *state) {
     return waits;
 }
 
-/* With until_held the run ends before the next segment if a synchronous collective has been
- * lowered, or if the segment has to wait for an asynchronous collective; the first segment is
- * always lowered. */
+/* With until_held the run ends before the next segment if a blocking collective has been lowered,
+ * or if the segment has to wait for an asynchronous collective; the first segment is always
+ * lowered. */
 ms_status ms_pass_run(ms_lowering *l, ms_pass_state *state, bool until_held) {
     state->is_held = false;
     for (bool is_first = true; state->segment < state->plan->count; is_first = false) {

@@ -17,7 +17,8 @@ typedef struct ms_pass_state {
     ms_waits *inputs[2]; /* [k] each: inputs that the first computation or blocking collective waits
                             for, too; NULL: none, or some operation waits for them already */
     bool has_beside;     /* the pass has an asynchronous segment, or a wait for one */
-    bool is_held;        /* the last lowered segment is a blocking collective */
+    bool is_held;        /* a blocking collective has been lowered since ms_pass_run was called last
+                          */
     bool is_done;        /* all segments have been lowered */
     bool is_synchronised; /* the rank's host has waited for its GPU before the pass, or need not */
     bool is_paired;       /* the pass is one of an overlapped pair */

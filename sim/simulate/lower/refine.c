@@ -187,7 +187,8 @@ static void colour_flows(refinement *state) {
 }
 
 /* Refine the colours of groups by those of their members and flows, then the colours of ranks by
- * those of their groups. Members count as a set, flows in the order of the plan. */
+ * those of their groups. Members count as a set, flows in the order of the plan. Groups and flows
+ * are visited in the order in which add_all has entered them. */
 static void colour_groups(refinement *state) {
     size_t i = 0;
     size_t f = 0;
@@ -260,7 +261,8 @@ static int32_t number_of(refinement *state, uint64_t colour, int32_t number) {
 
 /* Name the classes of links: links that flows of the same colours cross with equal weights are one
  * class, named by its lowest link. Here all links count, also those that cannot bind, as bytes are
- * summed up by class.  link_class_out: as for ms_refine. */
+ * summed up by class. Flows are visited in the order in which add_all has entered them.
+ * link_class_out: as for ms_refine. */
 static void name_links(refinement *state, int32_t *link_class_out) {
     size_t f = 0;
     for (size_t c = 0; c < state->traffic->comms.count; c++) {

@@ -111,7 +111,8 @@ static ms_status exchange_norm(void *context) {
 
 /* ms_step_end_visitor.update: emit the optimizer on the ranks of pipeline rank `p`. It also waits
  * for the asynchronous collectives of the step that no segment has waited for. So it is emitted
- * even if it takes no time, unless there is no such collective. */
+ * even if it takes no time, unless there is no such collective. With MS_SYNC_NORM the host waits
+ * for the norm before it launches the optimizer; with post-validation it does not. */
 static void update(void *context, int p) {
     ms_lowering *l = context;
     double time_s = l->job->costs.optimizer_s[p];

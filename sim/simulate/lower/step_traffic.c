@@ -49,7 +49,8 @@ static ms_status add_groups(ms_lowering *l, int p, const ms_group_op *op) {
     return add_comm(l, &comm, stream_number(STREAM_GROUPS, ends, axes, op->op.axis));
 }
 
-/* Enter a segment if it is a collective.  context: ms_lowering. */
+/* Enter a segment if it is a collective, on whichever microbatches it runs. context: ms_lowering.
+ */
 static ms_status add_segment(void *context, int p, const ms_segment *segment) {
     ms_group_op op = ms_group_op_of(segment);
     return segment->is_collective ? add_groups(context, p, &op) : MS_OK;

@@ -17,7 +17,7 @@ static ms_wait *wait_at(const ms_wait_pool *pool, int32_t index) {
     return &MS_AT(&pool->waits, ms_wait, index - 1);
 }
 
-/* The number of an entry that is in no list; 0 when memory runs out. */
+/* The number of an entry that is in no list: a freed one, or a new one; 0 when memory runs out. */
 static int32_t new_wait(ms_wait_pool *pool) {
     int32_t index = pool->free;
     if (index != 0) {

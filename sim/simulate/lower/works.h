@@ -75,7 +75,7 @@ int32_t ms_works_find(const ms_works *w, const ms_work_key *key);
  */
 void ms_works_remember(ms_works *w, const ms_work_key *key, int32_t made);
 
-/* A copy of a request with the job's algorithm, protocol and fidelity. */
+/* A copy of a request with the job's algorithm, protocol, communicator of messages and fidelity. */
 ms_coll_request ms_works_choose(const ms_works *w, const ms_coll_request *request);
 
 /* Lay a collective out in several groups as the job wants it.  request: its algorithm and protocol
@@ -99,7 +99,8 @@ int32_t ms_works_link(ms_works *w, int link);
 int32_t ms_works_add(ms_works *w, const ms_coll_request *request, const ms_coll_plan *plan,
                      ms_dag_work work);
 
-/* Add a flow of a plan to the newest phase, without its crossings. Returns as ms_dag_add_flow. */
+/* Add a flow of a plan to the newest phase, without its crossings. A plan's slowness of 0 counts as
+ * 1. Returns as ms_dag_add_flow. */
 ms_dag_flow *ms_works_add_flow(ms_works *w, const ms_flow *flow);
 
 struct ms_step_comm;

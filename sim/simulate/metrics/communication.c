@@ -144,7 +144,8 @@ static ms_status count_ranks(const ms_rank_ops *ops, rows *all, ms_arena *scratc
     return MS_OK;
 }
 
-/* Add a communication to the figures of its members' ranks and to its row. */
+/* Add a communication to the figures of its members' ranks and to its row. One with a single member
+ * (a message, or a group of which one rank is simulated) waits for no other rank. */
 static void count_op(const ms_rank_ops *ops, int32_t op, const rows *all, ms_coll_row *row,
                      ms_metrics *metrics) {
     const ms_dag *dag = ops->dag;
@@ -211,7 +212,8 @@ static ms_status count_fused_pass(const ms_rank_ops *ops, int32_t op, rows *all,
     return MS_OK;
 }
 
-/* Add the communications inside fused passes to their rows, as often as the fused passes run. */
+/* Add the communications inside fused passes to their rows, as often as the fused passes run. They
+ * add no wait_s, as all members go through a fused pass together. */
 static void count_parts(const ms_dag *dag, rows *all) {
     for (int32_t w = 0; w < dag->work_count; w++) {
         const ms_fused_pass *fused = ms_fused_pass_of(dag, &dag->works[w]);

@@ -62,7 +62,8 @@ static void reverse_spans(ms_vector *spans, size_t first) {
 }
 
 /* Category of a gap in which the rank waits for computation `op`: a bubble if it is one of another
- * pipeline rank, imbalance if it is one of another rank of the same stage. */
+ * pipeline rank, imbalance if it is one of another rank of the same stage. A computation of the
+ * rank itself has ended before the gap begins, so its category covers no time. */
 static ms_time_category category_of_wait(const ms_dag *dag, const idle_gap *gap, int32_t op) {
     int32_t other = dag->streams[dag->member_stream[dag->member_first[op]]].rank;
     if (other == gap->rank) {

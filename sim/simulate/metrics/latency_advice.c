@@ -3,8 +3,9 @@
 #include "estimate/advice.h"
 #include "simulate/metrics/metrics.h"
 
-/* Rings whose time is mostly latency are found among the collectives, and their share of the step
- * is estimated from the exposed time of their axes. */
+/* Rings whose time is mostly latency are found among the first MS_RING_ROWS_MAX rows of
+ * collectives, and their share of the step is estimated from the exposed time of their axes. A ring
+ * with a protocol other than auto was chosen by a library, and does not count. */
 void ms_advise_latency(const ms_metrics *metrics, ms_diag *diag) {
     ms_ring_row rows[MS_RING_ROWS_MAX];
     double busy_s[MS_AXIS_COUNT] = {0};

@@ -38,7 +38,8 @@ typedef struct tracker {
     ms_vector points; /* of ms_memory_point */
 } tracker;
 
-/* Whether an operation belongs to a pass of one of the rank's stages. */
+/* Whether an operation belongs to a pass of one of the rank's stages; those of the step's end,
+ * without stage or microbatch, do not. */
 static bool has_slot(const tracker *state, int32_t index) {
     const ms_dag_op *op = &state->dag->ops[index];
     return op->stage >= 0 && op->stage < state->program->stages &&

@@ -64,8 +64,8 @@ static void visit_all(ms_rank_ops *ops) {
     }
 }
 
-/* The last operation of the timeline. Of several that end together it is the one of the lowest
- * role, as for causes; -1: the graph is empty. */
+/* The last operation of the timeline. Of several that end together (ms_together_s) it is the one of
+ * the lowest role (ms_dag_role), as for causes; -1: the graph is empty. */
 static int32_t find_last_op(const ms_dag *dag, const ms_timeline *timeline) {
     int32_t last = -1;
     double from_s = timeline->makespan_s - ms_together_s(timeline->makespan_s);
@@ -78,7 +78,8 @@ static int32_t find_last_op(const ms_dag *dag, const ms_timeline *timeline) {
     return last;
 }
 
-/* Fill the lists of all ranks: count, allocate, enter.  Returns MS_OK; MS_E_NOMEM. */
+/* Fill the lists of all ranks: count, allocate, enter. visit_all counts while there are no lists,
+ * and enters once there are.  Returns MS_OK; MS_E_NOMEM. */
 static ms_status collect(ms_rank_ops *ops, bool with_comm, ms_arena *scratch) {
     int32_t ranks = ops->dag->rank_count;
     ops->compute_first = MS_NEW(scratch, int32_t, ranks + 1);

@@ -21,8 +21,9 @@ static ms_step_times times_of_step(const ms_rank_ops *ops, int32_t step) {
     return times;
 }
 
-/* The instant of the timeline at a date of the whole run; < 0: the date is in a repetition of a
- * repeated period that the timeline does not contain. */
+/* The instant of the timeline at a date of the whole run: earlier than the date by the repetitions
+ * of all repeated periods before it (later_s). < 0: the date is in a repetition that the timeline
+ * does not contain. */
 static double instant_of(const ms_steady *steady, double date_s) {
     double later_s = 0.0;
     for (int32_t i = 0; i < steady->count; i++) {
@@ -53,8 +54,8 @@ static void find_rank_ends(const ms_rank_ops *ops, ms_window *ranks) {
 }
 
 /* Set the window of a rank: the `length_s` before the end of its last computation (to_s). If that
- * end is earlier than length_s, the window begins with the run.  Returns whether the timeline
- * contains both ends of the window. */
+ * end is earlier than length_s, the window begins with the run and still lasts length_s.  Returns
+ * whether the timeline contains both ends of the window. */
 static bool set_window(const ms_steady *steady, double length_s, ms_window *window) {
     double end_s = ms_steady_date_s(steady, window->to_s);
     double to_s = end_s < length_s ? instant_of(steady, length_s) : window->to_s;

@@ -43,8 +43,9 @@ static int directions_of(const ms_program *program) {
     return program->stages / program->model_stages;
 }
 
-/* Length of a period of the schedule, in numbers of `mb`: one group or round of microbatches,
- * whichever is longer; 0 if neither is a multiple of the other. */
+/* Length of a period of the schedule, in numbers of `mb`: one group of microbatches (of an
+ * interleaved schedule) or one round (ms_program.round), whichever is longer; 0 if the longer is no
+ * multiple of the shorter. */
 static int period_of(const ms_program *program) {
     int slices = program->spec.slices > 1 ? program->spec.slices : 1;
     bool has_groups = ms_schedule_kind_traits(program->spec.kind).takes_group;

@@ -101,7 +101,8 @@ static double tier_bytes(const ms_dag *dag, const double *counts, int tier) {
     return bytes / dag->step_count;
 }
 
-/* The use of the links of a tier in a step.  counts: as for tier_bytes. */
+/* The use of the links of a tier in a step: busy_s and peak_use are maxima over its links.  counts:
+ * as for tier_bytes. */
 static ms_tier_use use_of_tier(const ms_result *result, const double *counts, int tier) {
     const ms_dag *dag = &result->dag;
     ms_tier_use use = {.bytes = tier_bytes(dag, counts, tier)};

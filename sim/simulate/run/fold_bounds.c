@@ -14,7 +14,8 @@ typedef struct run_ends {
 } run_ends;
 
 /* Let a communication take as long as one of its bounds: the first flow of its last phase takes
- * transfer_s, all other flows and phases nothing. */
+ * transfer_s, all other flows and phases nothing. A last phase without flows has the whole bound as
+ * its latency. */
 static void set_bound(ms_dag *dag, const ms_dag_work *work, const ms_dag_bounds *bound) {
     for (int32_t p = work->phase_first; p < work->phase_first + work->phase_count; p++) {
         const ms_dag_phase *phase = &dag->network.phases[p];

@@ -165,7 +165,8 @@ static void add_work(risk_finder *finder, int32_t w) {
 
 /* Whether a collective inside a fused pass may meet another user of its link: both together exceed
  * the capacity, and they may run at the same time. Two fused passes of one pipeline rank never
- * meet: they run one after the other, or are groups that the works of each other stand for. */
+ * meet: on one rank they run one after the other, and each work has the load of the other ranks'
+ * groups on its links already. */
 static bool may_meet(const link_user *fused, const link_user *other) {
     bool is_apart = !other->is_fused || fused->pp != other->pp;
     return fused->is_fused && is_apart && fused->share + other->share > 1.0 + EXCESS;

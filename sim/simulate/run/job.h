@@ -120,11 +120,12 @@ typedef struct ms_run_figures {
     double idle_fraction;        /**< 1 less the shares of computing and optimizer */
     double exposed_fraction;     /**< sum of the shares of exposed communication of all axes */
     double samples_per_s;
-    double tokens_per_s; /**< NAN without a model, as all fields from here to peak_B */
+    double tokens_per_s; /**< NAN without a model, as all fields from here to hfu */
     double tokens_per_s_per_gpu;
     double model_tflops_per_gpu; /**< 3 times the forward FLOP per second [TFLOP/s] */
     double mfu, mfu_causal, hfu; /**< shares of the dense bf16 peak; NAN where that is unlimited */
-    double peak_B;               /**< peak memory of the rank that needs most [B] */
+    double peak_B;               /**< peak memory of the rank that needs most [B]; NAN: given costs
+                                      say nothing of memory */
     int64_t chunks;              /**< V, virtual stages per rank */
     int64_t parameter_replicas;  /**< copies of each stage's parameters among the pipeline ranks */
     double cost_USD; /**< rent of the GPUs for a step; NAN if the platform has no rent */

@@ -6,9 +6,9 @@
 
 /* ---- passes ---- */
 
-/* Set the mean computing time of a pass of each kind: the sum over all computations of the kind,
- * divided by the number of its passes. Every stage has one pass of a kind for each microbatch and
- * step. */
+/* Set the mean computing time of a pass of each kind before MS_OP_OPTIMIZER: the sum over all
+ * computations of the kind on all ranks of the job, divided by the number of passes. Every stage of
+ * the model has one pass of a kind for each microbatch and step. */
 static void find_passes(const ms_result *result, ms_pass_times *out) {
     const ms_dag *dag = &result->dag;
     const ms_program *program = &result->job->program;
@@ -129,7 +129,7 @@ static bool is_of_stop(const ms_program_stop *stop, const ms_dag_op *op) {
            (stop->width > 1 && is_action_of(&stop->actions[1], op));
 }
 
-/* The phase that the time of a stop counts for. */
+/* The phase that the time of a stop (a pass, or an overlapped pair) counts for. */
 static ms_step_phase phase_of(const ms_program_stop *stop) {
     static const ms_step_phase ALONE[MS_PASS_COUNT] = {[MS_PASS_F] = MS_STEP_FORWARD,
                                                        [MS_PASS_I] = MS_STEP_BACKWARD,

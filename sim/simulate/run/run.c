@@ -43,8 +43,9 @@ static void find_peak(ms_result *result) {
     result->fits = result->memory[result->peak_rank].held.total_B <= result->capacity_B;
 }
 
-/* Compute bounds (of an inexact fold), metrics and memory of a simulated job.  Returns MS_OK;
- * MS_E_RANGE (not reported) as ms_metrics_compute; other failures, reported. */
+/* Compute metrics and memory of a simulated job, and bounds where its fold is not exact; those of a
+ * chaotic fold are set already (settle_chaos).  Returns MS_OK; MS_E_RANGE (not reported) as
+ * ms_metrics_compute; other failures, reported. */
 static ms_status measure(const ms_job *job, ms_arena *arena, ms_diag *diag, ms_result *result) {
     ms_status status = MS_OK;
     if (!result->fold.is_exact && !result->fold.is_chaotic) {
@@ -164,7 +165,7 @@ static ms_status simulate_whole(ms_job *job, ms_arena *arena, ms_diag *diag, ms_
 }
 
 /* Whether a folded job is small enough to simulate every rank: fewer than MS_FOLD_SLOW_OPS
- * operations, estimated by the number of ranks. */
+ * operations. Their number is estimated: every rank of the job has as many as a simulated rank. */
 static bool can_unfold(const ms_job *job, const ms_dag *folded) {
     return (double)folded->op_count * job->mesh.ranks / folded->rank_count < MS_FOLD_SLOW_OPS;
 }
