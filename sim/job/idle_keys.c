@@ -100,11 +100,13 @@ static bool has_all_reduce(const key_search *search) {
     bool is_tied = costs->stage[0].tied_B > 0.0 && search->layout->pp > 1;
     for (int i = 0; i < costs->segment_count && !is_tied; i++) {
         const ms_segment *segment = &costs->segments[i];
+        const ms_job *job = search->job;
         unsigned axes = segment->group_axes != 0 ? segment->group_axes : MS_AXIS_BIT(segment->axis);
         if (segment->is_collective && segment->coll == MS_COLL_ALL_REDUCE &&
             segment->coll_B > 0.0 &&
             (segment->is_between_directions ||
-             ms_mesh_members(&search->job->mesh, axes, 0, NULL) > 1)) {
+             ms_mesh_members(ms_mesh_of_axes(&job->mesh, job->expert_mesh, axes), axes, 0, NULL) >
+                 1)) {
             return true;
         }
     }

@@ -230,15 +230,17 @@ static void add_sort(const moe_half *half, double from_B, double to_B) {
     }
 }
 
-/* Add a grouped product of the copies that a rank received. columns: n columns out and k columns
- * in, in each expert. Casts come before it where it multiplies in fewer bits. */
-static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_names *names,
-                        ms_gemm_shape columns) {
+/* Add a grouped product of the copies that a rank received. is_up: the first product of the
+ * experts, whose input has the hidden columns; else the second, whose output has them. Casts come
+ * before it where it multiplies in fewer bits. */
+static void add_grouped(const moe_half *half, unsigned parts, bool is_up,
+                        const ms_linear_names *names) {
+    double hidden = half->builder->shard.hidden;
     double mean = half->load.sent * half->gather_ranks / half->local;
     double busiest = half->load.busiest * half->gather_ranks / half->local;
-    double in = columns.k, out = columns.n, experts = half->local;
+    double in = is_up ? hidden : half->ffn, out = is_up ? half->up : hidden;
+    double experts = half->local;
     /* dispatch brings the first product's input, and backward the second product's gradient */
-    bool is_up = in == half->builder->shard.hidden && out == half->up;
     bool is_sent = half->ep > 1 && half->builder->model->moe.dispatch_element_B > 0;
     ms_cost_expert_casts(half->builder, parts,
                          &(ms_expert_casts){.mean = mean * experts,
@@ -273,15 +275,14 @@ static void add_grouped(const moe_half *half, unsigned parts, const ms_linear_na
 static void add_expert_up(const moe_half *half, unsigned parts) {
     static const ms_linear_names UP = {"expert_up", "expert_up_input_grad", "expert_up_weight_grad",
                                        "expert_up_bias_grad"};
-    add_grouped(half, parts, &UP, (ms_gemm_shape){.n = half->up, .k = half->builder->shard.hidden});
+    add_grouped(half, parts, true, &UP);
 }
 
 /* Add the second product of the routed experts. */
 static void add_expert_down(const moe_half *half, unsigned parts) {
     static const ms_linear_names DOWN = {"expert_down", "expert_down_input_grad",
                                          "expert_down_weight_grad", "expert_down_bias_grad"};
-    add_grouped(half, parts, &DOWN,
-                (ms_gemm_shape){.n = half->builder->shard.hidden, .k = half->ffn});
+    add_grouped(half, parts, false, &DOWN);
 }
 
 /* Add the activation of the routed experts: the first product's columns in, `ffn` out; backward
