@@ -91,10 +91,10 @@ typedef struct ms_spec_estimate {
  * neglects all contention between classes of collectives on shared links. */
 typedef struct ms_estimator ms_estimator;
 
-/** Make an estimator.  arena: holds the estimator, which has an arena of its own for the rest. Specs
- * that it gets may share lists and texts with their owner (ms_job_spec); these have to stay as long
- * as the estimator is used.  Returns NULL when memory runs out; the caller frees the estimator with
- * ms_estimator_free, before `arena`. */
+/** Make an estimator.  arena: holds the estimator, which has an arena of its own for the rest.
+ * Specs that it gets may share lists and texts with their owner (ms_job_spec); these have to stay
+ * as long as the estimator is used.  Returns NULL when memory runs out; the caller frees the
+ * estimator with ms_estimator_free, before `arena`. */
 ms_estimator *ms_estimator_new(ms_arena *arena);
 /** Free an estimator; NULL: nothing happens. */
 void ms_estimator_free(ms_estimator *estimator);
