@@ -7,6 +7,7 @@ would do that too, but imports the caller's script again, which a script without
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import queue
 import signal
@@ -61,11 +62,9 @@ class Worker:
 
     def perform(self, words: List[str]) -> Answer:
         """Status, standard output and standard error of a command line, in the caller's folder and with its MESHSIM_ variables."""
-        try:
-            variables = {name: value for name, value in os.environ.items() if name.startswith("MESHSIM_")}
+        variables = {name: value for name, value in os.environ.items() if name.startswith("MESHSIM_")}
+        with contextlib.suppress(OSError, ValueError):  # then there is no answer either
             _messages.send(self._requests.fileno(), (words, os.getcwd(), variables))
-        except (OSError, ValueError):
-            pass  # then there is no answer either
         status, printed, said = self._receive()
         return status, printed, said
 
@@ -74,11 +73,9 @@ class Worker:
         with _lock:
             is_first = self in _alive
             _alive.discard(self)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             if is_first:
                 os.killpg(self.process.pid, signal.SIGTERM)  # a group of its own
-        except ProcessLookupError:
-            pass
         self.process.wait()
 
     def close(self) -> None:

@@ -190,8 +190,7 @@ def read_text(call: Call, path: str, limit_B: int = TEXT_MAX_B) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        call.refuse("not valid UTF-8", Place(path, line))
+        call.refuse("not valid UTF-8", Place(path, data.count(b"\n", 0, error.start) + 1))
 
 
 def nearest(word: str, known: Iterable[str]) -> Optional[str]:
@@ -273,22 +272,17 @@ def write_file(call: Call, path: str, data: "str | bytes") -> None:
             file.write(content)
         return
     target = os.path.realpath(path)
-    temporary = ""
-    try:
-        with _told(call, path):
-            mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
-            handle, temporary = tempfile.mkstemp(prefix=".meshsim-", dir=os.path.dirname(target))
-            with open(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temporary, mode)
-            os.replace(temporary, target)
-            temporary = ""
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+    with _told(call, path), contextlib.ExitStack() as on_failure:
+        mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
+        handle, temporary = tempfile.mkstemp(prefix=".meshsim-", dir=os.path.dirname(target))
+        on_failure.callback(Path(temporary).unlink, missing_ok=True)
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
+        on_failure.pop_all()
 
 
 def print_page(call: Call, text: str) -> None:

@@ -136,18 +136,14 @@ def _read_csv(call: Call, path: str, text: str) -> List[Measured]:
         call.refuse(f"a CSV file without a known head; expected '{steps}', '{reduces}', '{points}' or '{own}'", Place(path, 1))
     names, numbers, take = TABLES[head]
     found: List[Measured] = []
-    is_head = True
-    for index, line in enumerate(lines_of(text), 1):
-        if not line.strip() or line.strip().startswith("#"):
-            continue
-        if not is_head:
-            cells = _cells(line, names, numbers)
-            point = take(*cells) if cells else "expected the numbers of the table's head"
-            if isinstance(point, str):
-                call.talk.error(point, Place(path, index, source=line))
-            else:
-                found.append(point)
-        is_head = False
+    rows = [(index, line) for index, line in enumerate(lines_of(text), 1) if line.strip() and not line.strip().startswith("#")]
+    for index, line in rows[1:]:
+        cells = _cells(line, names, numbers)
+        point = take(*cells) if cells else "expected the numbers of the table's head"
+        if isinstance(point, str):
+            call.talk.error(point, Place(path, index, source=line))
+        else:
+            found.append(point)
     return found
 
 

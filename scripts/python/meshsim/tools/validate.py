@@ -343,11 +343,10 @@ def tree(v: Validation) -> Tree:
     def skipped(*uses: str) -> List[Tree]:
         return [row.tree() for row in v.of(*uses) if row.reason is not None]
 
-    found = {"rows": kept(SCORED), "groups": v.groups(), "mean_of_groups": mean_of(v.groups()), "mean_of_groups_recompute_stated": mean_of(v.stated_groups()),
-             "skipped": skipped(SCORED), "skipped_apart": skipped(APART, LAYER) + [{"id": name, "reason": NO_PLATFORM} for name in v.skipped_systems],
-             "apart_rows": kept(APART), "apart": v.groups(APART), "memory": v.memory, "memory_groups": v.memory_groups(), "layers": v.layers,
-             "phases": v.phases, "collectives": v.collectives, "collective_sizes": v.sizes}
-    return found
+    return {"rows": kept(SCORED), "groups": v.groups(), "mean_of_groups": mean_of(v.groups()), "mean_of_groups_recompute_stated": mean_of(v.stated_groups()),
+            "skipped": skipped(SCORED), "skipped_apart": skipped(APART, LAYER) + [{"id": name, "reason": NO_PLATFORM} for name in v.skipped_systems],
+            "apart_rows": kept(APART), "apart": v.groups(APART), "memory": v.memory, "memory_groups": v.memory_groups(), "layers": v.layers,
+            "phases": v.phases, "collectives": v.collectives, "collective_sizes": v.sizes}
 
 
 def table(rows: List[Tree]) -> str:
@@ -389,12 +388,8 @@ def run(call: Call) -> None:
     _check(call)
     study = Study(call)
     sets = call.values("set")
-    gains: Optional[List[Tree]] = None
     try:
-        if call.has("ablation"):
-            whole, gains = ablation.ablate(study, sets)
-        else:
-            whole = study.validate(sets)
+        whole, gains = ablation.ablate(study, sets) if call.has("ablation") else (study.validate(sets), None)
     except Fault as fault:
         if fault.code > 128:
             study.tell_rest()

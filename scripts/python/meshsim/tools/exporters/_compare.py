@@ -44,10 +44,7 @@ def reasons_for(kind: str) -> Reasons:
 
 def reason_of(reasons: Reasons, path: str) -> str:
     """Why a key cannot be said."""
-    for key, why in reasons.items():
-        if path == key or path.startswith(f"{key}."):
-            return why
-    return reasons[""]
+    return next((why for key, why in reasons.items() if path == key or path.startswith(f"{key}.")), reasons[""])
 
 
 def compare(job: Job, theirs: Workload, reasons: Reasons) -> List[Unsaid]:

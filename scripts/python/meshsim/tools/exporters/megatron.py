@@ -259,10 +259,8 @@ def _moment_types(moments_B: float) -> Optional[Tuple[str, str]]:
 
 
 def _say_products(args: Arguments, job: Job) -> None:
-    def says(key: str, *values: str) -> bool:
-        return job.text(f"precision.{key}") in values
     first, last = job.count("precision.first_plain_layers"), job.count("precision.last_plain_layers")
-    products = job.text("precision.products")
+    products, attention = job.text("precision.products"), job.text("precision.attention")
     if products == "nvfp4":
         args.say("--fp4-format", "e2m1")
     else:
@@ -274,11 +272,9 @@ def _say_products(args: Arguments, job: Job) -> None:
         args.say("--first-last-layers-bf16")
         args.say("--num-layers-at-start-in-bf16", first)
         args.say("--num-layers-at-end-in-bf16", last)
-    args.say_if("--fp8-dot-product-attention", says("attention", "fp8_dot_product", "fp8_multi_head"))
-    args.say_if("--fp8-multi-head-attention", says("attention", "fp8_multi_head"))
-    args.say_if("--no-fp8-wgrad", says("weight_gradients", "parameters"))
-    args.say_if("--tp-only-amax-red", says("amax_group", "tensor"))
-    args.say_if("--fp8-param-gather", says("parameter_gathers", "products"))
+    args.say_if("--fp8-dot-product-attention", attention in ("fp8_dot_product", "fp8_multi_head"))
+    args.say_if("--fp8-multi-head-attention", attention == "fp8_multi_head")
+    args.say_pairs(megatron_state.FEW_BITS_PAIRS)
 
 
 # ---- replicas, recomputation, buffers ----

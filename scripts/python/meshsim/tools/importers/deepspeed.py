@@ -11,7 +11,7 @@ from .._call import USAGE, Call, Place, need
 from .._describe import Kind
 from . import DIFFERENCES, FILLS, hf, source
 from .placed_json import parse, shown
-from .workload_draft import Workload, assumed
+from .workload_draft import Workload
 from .yaml_tree import Node
 
 KIND = Kind(
@@ -82,8 +82,7 @@ class _Run:
         value = self.number(path, least)
         if isinstance(value, float):
             if value > COUNT_MAX or value != int(value):
-                node = self.get(path)
-                self.fault(path, f"expected a whole number from {least} to {COUNT_MAX}, got '{shown(node) if node else ''}'")
+                self.fault(path, f"expected a whole number from {least} to {COUNT_MAX}, got '{self.word(path)}'")
                 return None
             return int(value)
         return value
@@ -119,7 +118,7 @@ class _Run:
         self.draft.require(key, why, self.use(paths, key))
 
     def assume(self, path: str, value: str, why: str) -> None:
-        self.assumed.append(assumed(path, value, why))
+        self.assumed.append(source.Key(path, source.ASSUMED, why, value))
 
 
 def translate(draft: Workload, config: Node, hidden: int) -> Dict[str, str]:

@@ -6,6 +6,7 @@ which bash runs in a sandbox (launch_script.py).
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
@@ -131,12 +132,7 @@ _LOG_LINE = re.compile(r"(?<= )([A-Za-z0-9_-]+) \.\.\.\.* (.*)$")
 
 
 def _is_log(text: Text) -> bool:
-    lines = 0
-    for line in text.lines:
-        lines += _LOG_LINE.search(line) is not None
-        if lines == 2:
-            return True
-    return False
+    return len(list(itertools.islice(filter(_LOG_LINE.search, text.lines), 2))) == 2
 
 
 def read_log(known: Tables, text: Text) -> List[Argument]:
@@ -348,11 +344,7 @@ class _Finder:
         return self._search(rf"\$\{{?{name}(?!\w)")
 
     def _search(self, pattern: str) -> Optional[Place]:
-        for text in self.scripts:
-            found = re.search(pattern, text.data)
-            if found:
-                return text.place_at(found.start())
-        return None
+        return next((text.place_at(found.start()) for text in self.scripts for found in re.finditer(pattern, text.data)), None)
 
 
 # ---- the command ----
@@ -389,9 +381,8 @@ def _profile(call: Call, framework: str) -> Tuple[bool, bool]:
 
 def _facts(call: Call) -> Facts:
     said = [text.partition("=")[2] for text in call.values("set") if re.match(r"framework(?:\.name)?=", text)]
-    gpus = 0
-    if call.has("platform") and call.has("gpus"):
-        gpus = int(call.value("gpus") or 0) if (call.value("gpus") or "").isdigit() else 0
+    given = call.value("gpus") or ""
+    gpus = int(given) if call.has("platform") and given.isdigit() else 0
     return Facts(framework=said[-1] if said else None, gpus=gpus, profile=lambda name: _profile(call, name))
 
 

@@ -68,9 +68,7 @@ class Tables:
         self.base = self.software["megatron-lm"]
         self.refused = {f"--{row[0]}": Flag(f"--{row[0]}", row[1], False, SIZE, part["what"], row[2] if len(row) > 2 else "")
                         for part in unbuilt for row in part["arguments"]}
-        self.same_as: Dict[str, str] = {}
-        for software in self.software.values():
-            self.same_as.update(software.same_as)
+        self.same_as = {own: usual for software in self.software.values() for own, usual in software.same_as.items()}
 
     def choose(self, names: Iterable[str]) -> Software:
         """The software whose own arguments a job has most of; Megatron-LM's where it has none."""
@@ -87,10 +85,7 @@ class Tables:
             return Flag(name, why="it is off")
         if name in self.refused:
             return self.refused[name]
-        for one in [*([software] if software else []), self.base, *self.software.values()]:
-            if name in one.flags:
-                return one.flags[name]
-        return None
+        return next((one.flags[name] for one in [*([software] if software else []), self.base, *self.software.values()] if name in one.flags), None)
 
     def usual(self, name: str) -> str:
         """Megatron-LM's name for an argument."""

@@ -108,10 +108,7 @@ def set_schedule(run: Run) -> None:
         return
     run.set("schedule.v", f"{LAYOUT} --num-layers-per-virtual-pipeline-stage --num-virtual-stages-per-pipeline-rank --virtual-pipeline-model-parallel-size",
             run.vpp)
-    name = "--microbatch-group-size-per-virtual-pipeline-stage"
-    group = run.count(name, 1, 0)
-    if group > 0:
-        run.set("schedule.group", name, group)
+    run.set_positive("schedule.group", "--microbatch-group-size-per-virtual-pipeline-stage", 1)
     if run.given("--no-overlap-p2p-communication"):
         run.set("schedule.sends", "--no-overlap-p2p-communication", "blocking")
 
@@ -213,11 +210,7 @@ def _set_even(run: Run, embedding: int, loss: int) -> None:
 # ---- the batch ----
 
 def set_batch(run: Run) -> None:
-    micro = run.count("--micro-batch-size", 1, 0)
-    if micro > 0:
-        run.set("batch.micro", "--micro-batch-size", micro)
-    elif not run.given("--micro-batch-size"):
-        run.require("batch.micro", "--micro-batch-size")
+    micro = run.size("batch.micro", "--micro-batch-size")
     steps = "--step-batch-size-schedule"
     batches = (run.parsed(steps, read_steps) or []) if run.value(steps) is not None else []
     if len(batches) > 1:

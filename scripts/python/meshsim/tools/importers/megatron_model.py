@@ -45,9 +45,7 @@ def set_model(run: Run) -> None:
     _set_kernels(run)
     if is_latent:
         run.pairs(LATENT_PAIRS, "--multi-latent-attention")
-    modules = run.count("--mtp-num-layers", 0, 0)
-    if modules > 0:
-        run.set("model.mtp_layers", "--mtp-num-layers", modules)
+    run.set_positive("model.mtp_layers", "--mtp-num-layers", 0)
 
 
 def _set_sizes(run: Run) -> None:
@@ -74,10 +72,8 @@ def _set_heads(run: Run, hidden: int) -> None:
         run.set("model.kv_heads", "--group-query-attention --num-query-groups", run.count("--num-query-groups", 1, 1))
     elif run.given("--num-key-value-heads"):
         run.set("model.kv_heads", "--num-key-value-heads", run.count("--num-key-value-heads", 1, 1))
-    channels = run.count("--kv-channels", 1, 0)
-    if channels > 0:
-        run.set("model.head_dim", "--kv-channels", channels)
-    elif heads > 0 and hidden % heads != 0:
+    channels = run.set_positive("model.head_dim", "--kv-channels", 1)
+    if channels == 0 and heads > 0 and hidden % heads != 0:
         run.fault("--num-attention-heads", f"expected a divisor of --hidden-size {hidden}, or --kv-channels, got {heads}")
 
 

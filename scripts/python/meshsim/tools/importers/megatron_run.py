@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, List, Optional, Sequence, Tuple, TypeVar
 
 from .._call import Place
 from .megatron_arguments import MEMORY, NOTHING, SIZE, TIME, Flag, Software, Tables, may_be_size
@@ -97,9 +97,7 @@ class Run:
     def __init__(self, arguments: List[Argument], tables: Tables, facts: Facts, software: Optional[Software]):
         self.arguments, self.tables, self.facts = arguments, tables, facts
         self.job = Job(software or tables.choose(argument.name for argument in arguments if argument.name.startswith("--")))
-        self.last: Dict[str, Argument] = {}
-        for argument in arguments:
-            self.last[tables.usual(argument.name)] = argument
+        self.last = {tables.usual(argument.name): argument for argument in arguments}
         self.is_old = self.has_zero = self.has_sequence = False
         self.has_gradient_buffer = True
         self.layers, self.tp, self.pp, self.cp, self.ep, self.vpp, self.experts = 0, 1, 1, 1, 1, 1, 0
@@ -252,12 +250,17 @@ class Run:
         """Say that a key is required, as the arguments do not say it."""
         self.job.settings.append(Setting(key, None, why))
 
+    def set_positive(self, key: str, name: str, least: int) -> int:
+        """Set a key to the count of an argument, if it is above 0.  Returns the count; 0: it is not said."""
+        count = self.count(name, least, 0)
+        if count > 0:
+            self.set(key, name, count)
+        return count
+
     def size(self, key: str, name: str) -> int:
-        """A size that a model cannot do without; 0: it is not said."""
-        size = self.count(name, 1, 0)
-        if size > 0:
-            self.set(key, name, size)
-        elif not self.given(name):
+        """A size that a job cannot do without; 0: it is not said."""
+        size = self.set_positive(key, name, 1)
+        if size == 0 and not self.given(name):
             self.require(key, name)
         return size
 

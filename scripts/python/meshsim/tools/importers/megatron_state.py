@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Optional
 
 from .megatron_arguments import MEMORY, TIME
-from .megatron_run import LAUNCH_BLOCKING, Run
+from .megatron_run import LAUNCH_BLOCKING, Pairs, Run
 
 DETERMINISTIC_MIB = 32
 """workspace of cuBLAS with --deterministic-mode, :4096:8.  Source: PyTorch, torch.use_deterministic_algorithms; NVIDIA cuBLAS documentation"""
@@ -23,6 +23,9 @@ OFFLOADED = {"norms": ("attn_norm", "mlp_norm"), "attention": ("core_attn",), "e
 STRATEGIES = ["no_shard", "optim", "optim_grads", "optim_grads_params"]
 """--data-parallel-sharding-strategy, by stages of ZeRO"""
 DATA_PAIRS = [("--optimizer-cpu-offload", "data_parallel.offload", "true", None, 0)]
+FEW_BITS_PAIRS: Pairs = [("--no-fp8-wgrad", "precision.weight_gradients", "parameters", None, 0),
+                         ("--tp-only-amax-red", "precision.amax_group", "tensor", "replicas", 0),
+                         ("--fp8-param-gather", "precision.parameter_gathers", "products", "parameters", 0)]
 TYPES_B = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2, "fp8": 1, "uint8": 1}
 
 
@@ -94,10 +97,7 @@ def _set_few_bits(run: Run) -> None:
     attention = run.fp8_attention()
     if attention is not None:
         run.set("precision.attention", attention, "fp8_multi_head" if "multi-head" in attention else "fp8_dot_product")
-    if run.given("--no-fp8-wgrad"):
-        run.set("precision.weight_gradients", "--no-fp8-wgrad", "parameters")
-    run.set("precision.amax_group", "--tp-only-amax-red", "tensor" if run.given("--tp-only-amax-red") else "replicas")
-    run.set("precision.parameter_gathers", "--fp8-param-gather", "products" if run.given("--fp8-param-gather") else "parameters")
+    run.pairs(FEW_BITS_PAIRS)
 
 
 # ---- replicas ----

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import xml.parsers.expat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Dict, List, Optional, Set, Tuple
 from xml.parsers.expat import errors
 
@@ -139,21 +139,16 @@ def _parse(talk: Talk, name: str, data: bytes) -> _Element:
         (open_[-1].children if open_ else top).append(element)
         open_.append(element)
 
-    def end(_tag: str) -> None:
-        open_.pop()
-
     def doctype(*_: object) -> None:
         raise refuse("a document type is not read, as it may hold entities")
 
-    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, end, doctype
+    parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = begin, lambda _tag: open_.pop(), doctype
     try:
         parser.Parse(data, True)
     except xml.parsers.expat.ExpatError as error:
-        talk.error(f"not valid XML: {errors.messages.get(error.code, str(error))}", Place(name, error.lineno, error.offset + 1))
-        raise Fault(INPUT) from None
+        raise refuse(f"not valid XML: {errors.messages.get(error.code, str(error))}") from None
     except LookupError:
-        talk.error("not valid XML: unknown encoding", Place(name, parser.ErrorLineNumber, parser.ErrorColumnNumber + 1))
-        raise Fault(INPUT) from None
+        raise refuse("not valid XML: unknown encoding") from None
     return top[0]
 
 
@@ -221,12 +216,7 @@ def _join(gpus: List[_Gpu]) -> Tuple[str, int]:
 class _Nic:
     name: Optional[str]
     host: Optional[str]
-    port_Bps: float
-    speed_Bps: float
-    latency_s: float
-    has_gdr: bool
-    has_sharp: bool
-    place: Place
+    facts: Nics
 
 
 class _Refused(Exception):
@@ -329,8 +319,8 @@ class _Reader:
             return  # part of another one, or not for NCCL
         port_Bps = (mbit_s if mbit_s > 0 else USUAL_MBIT_S) * MBIT_S_IN_BPS
         pci_Bps = _pci_Bps(pci) if pci.name == "pci" else 0.0
-        nic = _Nic(net.attributes.get("name"), net.host(), port_Bps, min(port_Bps, pci_Bps) if pci_Bps > 0 else port_Bps,
-                   max(0.0, latency_us) * US_IN_S, gdr > 0, coll > 0, net.place)
+        facts = Nics(1, min(port_Bps, pci_Bps) if pci_Bps > 0 else port_Bps, port_Bps, max(0.0, latency_us) * US_IN_S, gdr > 0, coll > 0, place=net.place)
+        nic = _Nic(net.attributes.get("name"), net.host(), facts)
         if nic.name is not None and any((known.name, known.host) == (nic.name, nic.host) for known in self.nics):
             return  # a socket's NIC stands below each of the processors
         if len(self.nics) == NICS_MAX:
@@ -367,11 +357,9 @@ class _Reader:
 
     def choose_nics(self) -> None:
         """The speed that most have, of several the highest."""
-        best = Nics()
-        for nic in self.nics:
-            same = sum(abs(other.speed_Bps - nic.speed_Bps) < 1 for other in self.nics)
-            if same > best.count or (same == best.count and nic.speed_Bps > best.speed_Bps):
-                best = Nics(same, nic.speed_Bps, nic.port_Bps, nic.latency_s, nic.has_gdr, nic.has_sharp, place=nic.place)
+        all_facts = [nic.facts for nic in self.nics]
+        counted = [replace(facts, count=sum(abs(other.speed_Bps - facts.speed_Bps) < 1 for other in all_facts)) for facts in all_facts]
+        best = max(counted, key=lambda facts: (facts.count, facts.speed_Bps), default=Nics())
         best.others = len(self.nics) - best.count
         self.machine.nics = best
 

@@ -24,6 +24,10 @@ SUPERCHIPS = (0x2941,)
 # 369 of 400 GB/s bus bandwidth of an all-reduce on four DGX H100 (S. Bekman, Machine Learning Engineering); a QM9700 switch and 10 m of cable.
 NVLINK_LATENCY, RAIL_LATENCY, SPINE_LATENCY, RAIL_EFFICIENCY = "1.7 us", "7 us", "230 ns", "0.92"
 OUTER_TIERS = ("rail", "spine", "core")
+JOINED_REMARKS = {UNSEEN: "NVLinks between GPUs are taken as one switch",
+                  MESHED: "NVLinks between GPUs are no switch: some two GPUs have none, or fewer than others",
+                  APART: "NVLinks that do not join all GPUs of a node, such as bridges between two, are left out: what all do together goes over PCI"}
+"""by what NVLinks join"""
 
 
 def _gb_s(Bps: float) -> str:
@@ -201,10 +205,8 @@ class _Builder:
             else:
                 draft.assume(f"{tier}.bandwidth", text, "as the NICs' links")
         draft.assume(f"{tier}.efficiency", RAIL_EFFICIENCY, "what NDR ports reach in all-reduces; calibrate fits it")
-        if layer == 0:
-            draft.assume(f"{tier}.latency", RAIL_LATENCY, "half of NCCL's ring step between nodes")
-        else:
-            draft.assume(f"{tier}.latency", SPINE_LATENCY, "a switch and 10 m of cable")
+        latency = (RAIL_LATENCY, "half of NCCL's ring step between nodes") if layer == 0 else (SPINE_LATENCY, "a switch and 10 m of cable")
+        draft.assume(f"{tier}.latency", *latency)
 
     def add_fabric(self) -> None:
         draft, t = self.draft, self.topology
@@ -224,13 +226,8 @@ class _Builder:
     # -- the whole --
 
     def remark_machine(self, machine: Machine) -> None:
-        joined = machine.gpus.joined if machine.gpus.links > 0 else ""
-        if joined == UNSEEN:
-            self.draft.remarks.append("NVLinks between GPUs are taken as one switch")
-        elif joined == MESHED:
-            self.draft.remarks.append("NVLinks between GPUs are no switch: some two GPUs have none, or fewer than others")
-        elif joined == APART:
-            self.draft.remarks.append("NVLinks that do not join all GPUs of a node, such as bridges between two, are left out: what all do together goes over PCI")
+        if machine.gpus.links > 0 and machine.gpus.joined in JOINED_REMARKS:
+            self.draft.remarks.append(JOINED_REMARKS[machine.gpus.joined])
         if self.nics > 0 and not machine.nics.has_gdr:
             self.draft.remarks.append("NICs without GPUDirect (gdr 0): taken as if they had it")
 

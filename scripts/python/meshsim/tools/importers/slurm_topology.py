@@ -6,6 +6,7 @@ Source: Slurm, topology.conf(5) and topology.yaml(5), topology/tree and topology
 
 from __future__ import annotations
 
+import contextlib
 import graphlib
 import itertools
 import re
@@ -257,10 +258,9 @@ _ENTRY_KEYS = {"switches": {"switch": SWITCH, "nodes": NODES, "children": SWITCH
 def _read_entry(reader: _Reader, entry: Node, names: Dict[str, str]) -> None:
     """The parameters of an entry of a list of switches or blocks."""
     has_fault = True
-    try:
+    with contextlib.suppress(_Refused):
         if not isinstance(entry.value, dict):
-            reader.refuse("expected an entry with a name and nodes or children", entry.place)
-            return
+            raise reader.refuse("expected an entry with a name and nodes or children", entry.place)
         for key, node in entry.value.items():
             if key not in names:
                 reader.keys.append(Key(key, UNKNOWN, place=node.key_place))
@@ -269,10 +269,7 @@ def _read_entry(reader: _Reader, entry: Node, names: Dict[str, str]) -> None:
             elif node.place:
                 reader.take(names[key], node.text, node.place)
         has_fault = False
-    except _Refused:
-        pass
-    finally:
-        reader.end_line(has_fault)
+    reader.end_line(has_fault)
 
 
 def _choose_topology(reader: _Reader, root: Node) -> Optional[Node]:
@@ -323,18 +320,12 @@ def _members(reader: _Reader) -> List[Tuple[str, int]]:
 
 def _names(reader: _Reader) -> Dict[str, int]:
     """Groups by their names; names that stand twice are a fault."""
-    names: Dict[str, int] = {}
-    last: Dict[str, int] = {}
-    repeats = []
-    for index, group in enumerate(reader.groups):
-        if group.name in last:
-            first = reader.groups[last[group.name]].place
-            repeats.append((group.name, index, f"'{group.name[:80]}' is there already, at line {first.line if first else 0}"))
-        last[group.name] = index
-        names.setdefault(group.name, index)
-    for _, index, message in sorted(repeats):
-        reader.refuse(message, reader.groups[index].place)
-    return names
+    names = sorted((group.name, index) for index, group in enumerate(reader.groups))
+    for (before, first), (name, index) in zip(names, names[1:]):
+        if before == name:
+            place = reader.groups[first].place
+            reader.refuse(f"'{name[:80]}' is there already, at line {place.line if place else 0}", reader.groups[index].place)
+    return dict(reversed(names))
 
 
 def _usual(topology: Topology, values: Sequence[int], groups: str, members: str) -> int:
@@ -454,17 +445,13 @@ class _Tree:
 
     def join_layers(self) -> None:
         """Join the switches of a layer that have the same children, from the leaves on."""
-        for layer in range(1, self.layers + 1):
-            firsts: Dict[Tuple[int, ...], _Switch] = {}
-            for switch in self.of_layer(layer):
-                switch.children = sorted({self.switches[child].same_as for child in switch.children} if layer > 1 else set(switch.children))
-                first = firsts.setdefault(tuple(switch.children), switch)
-                if first is not switch:
-                    switch.same_as = first.index
-                    first.beside += 1
-
-    def of_layer(self, layer: int) -> List[_Switch]:
-        return [switch for switch in self.switches if switch.layer == layer]
+        firsts: Dict[Tuple[int, ...], _Switch] = {}
+        for switch in sorted(self.switches, key=lambda switch: switch.layer):
+            switch.children = sorted({self.switches[child].same_as for child in switch.children} if switch.layer > 1 else set(switch.children))
+            first = firsts.setdefault((switch.layer, *switch.children), switch)
+            if first is not switch:
+                switch.same_as = first.index
+                first.beside += 1
 
     def find_parents(self) -> None:
         for switch in self.switches:
@@ -484,12 +471,11 @@ class _Tree:
                 raise self.reader.refuse(f"'{name[:80]}' is below '{a.name}' and '{b.name}', which do not have the same nodes", b.group.nodes_place)
 
     def count_nodes(self) -> None:
-        for layer in range(1, self.layers + 1):
-            for switch in self.of_layer(layer):
-                if switch.is_first:
-                    switch.nodes += len(switch.children) if layer == 1 else 0
-                    if switch.parent >= 0:
-                        self.switches[switch.parent].nodes += switch.nodes
+        for switch in sorted(self.switches, key=lambda switch: switch.layer):
+            if switch.is_first:
+                switch.nodes += len(switch.children) if switch.layer == 1 else 0
+                if switch.parent >= 0:
+                    self.switches[switch.parent].nodes += switch.nodes
 
     # -- what a platform takes of it --
 

@@ -105,14 +105,12 @@ def read_bytes(talk: Talk, path: str, limit_B: int = SOURCE_MAX_B) -> bytes:
             if stat.S_ISREG(size.st_mode) and size.st_size > limit_B:
                 raise refuse(f"{limit} {size.st_size / 2**20:.1f} MiB")
             data = file.read(limit_B + 1)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
         raise refuse("no such file") from None
     except IsADirectoryError:
         raise refuse("expected a text file, got a directory") from None
     except OSError as error:
         raise refuse(f"cannot open: {error.strerror}", FAILED) from None
-    except ValueError:  # a NUL in the name
-        raise refuse("no such file") from None
     if len(data) > limit_B:
         raise refuse(f"{limit} more")
     return data

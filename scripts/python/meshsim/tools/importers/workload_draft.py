@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Optional
 
 from .._call import NO, OK, USAGE
 from .draft import PIPE, Draft
-from .source import ASSUMED, Key, count, deliver
+from .source import count, deliver
 from .yaml_tree import Node, quoted, take_out, write
 
 GPUS_MAX, BATCH_MAX = 2**24, 10**8
@@ -150,11 +150,6 @@ class Workload(Draft):
         self.call.talk.warning(f"the {what} of this run {'differs' if ' ' not in what else 'differ'} from what is simulated: {', '.join(self.effects)}; "
                                "--accept-differences takes that")
         return NO
-
-
-def assumed(key: str, value: str, why: str) -> Key:
-    """A key that the source does not have, and the default of the software whose file it is."""
-    return Key(key, ASSUMED, why, value)
 
 
 def _said(number: float) -> str:

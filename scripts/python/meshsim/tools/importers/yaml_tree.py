@@ -286,7 +286,6 @@ def override(talk: Talk, root: Node, text: str) -> None:
     node = root
     for step in steps:
         start, end = step.span(step.lastgroup or "")
-        fault = ""
         if isinstance(node.value, str) and not node.is_null:
             fault = f"there are no keys below '{text[:start - 1]}', it holds {node.shown()}"
         else:
