@@ -1,0 +1,290 @@
+/* Reads the rows of a table of operations (rows.h), each checked for itself. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "search/recorded/lines.h"
+#include "search/recorded/rows.h"
+
+/* Most cells of a line; most characters of a cell that a message shows; largest whole number of a
+ * cell; picoseconds of a second; longest time from the first row's start [s], so that 64 bits hold
+ * it; lowest power of ten of a number of seconds. */
+enum { CELLS_MAX = 64, SHOWN_MAX = 40, WHOLE_MAX = 1 << 24, TIME_MAX_S = 4000000 };
+static const int64_t PS_PER_S = 1000000000000;
+
+#define SAME(name) name, name
+#define LONELY     .is_lonely = true
+#define MEAN       .has_mean = true
+#define ACROSS     .is_across_dp = true
+const ms_recorded_kind_row MS_RECORDED_KINDS[MS_RECORDED_KIND_COUNT] = {
+    [MS_RECORDED_FORWARD] = {SAME("forward-compute"), LONELY, MEAN},
+    [MS_RECORDED_BACKWARD] = {SAME("backward-compute"), LONELY, MEAN},
+    [MS_RECORDED_INPUT_GRAD] = {SAME("input-gradient-compute"), LONELY, MEAN},
+    [MS_RECORDED_WEIGHT_GRAD] = {SAME("weight-gradient-compute"), LONELY, MEAN},
+    [MS_RECORDED_FORWARD_SEND] = {"forward-send", "forward-pp-comm"},
+    [MS_RECORDED_FORWARD_RECV] = {"forward-recv", "forward-pp-comm"},
+    [MS_RECORDED_BACKWARD_SEND] = {"backward-send", "backward-pp-comm"},
+    [MS_RECORDED_BACKWARD_RECV] = {"backward-recv", "backward-pp-comm"},
+    [MS_RECORDED_PARAMS] = {SAME("params-all-gather"), ACROSS},
+    [MS_RECORDED_GC] = {SAME("gc"), LONELY, MEAN},
+    [MS_RECORDED_LAYERNORM] = {SAME("layernorm-grads-all-reduce"), LONELY},
+    [MS_RECORDED_MIRROR] = {SAME("mirror-grads-all-reduce")},
+    [MS_RECORDED_EMBEDDING] = {SAME("embedding-grads-all-reduce")},
+    [MS_RECORDED_SEPARATE] = {SAME("separate-grads-all-reduce"), LONELY},
+    [MS_RECORDED_GRADS] = {SAME("grads-reduce-scatter"), ACROSS},
+    [MS_RECORDED_CLIP] = {SAME("optimizer-clip-main-grad"), ACROSS},
+    [MS_RECORDED_OPTIMIZER] = {SAME("optimizer"), LONELY, MEAN},
+};
+
+/* Columns of the table. */
+enum {
+    COLUMN_DP,
+    COLUMN_STAGE,
+    COLUMN_STEP,
+    COLUMN_KIND,
+    COLUMN_START,
+    COLUMN_LENGTH,
+    COLUMN_SEQ,
+    COLUMN_MC,
+    COLUMN_MB,
+    COLUMN_GMC,
+    COLUMN_PAIR,
+    COLUMN_COUNT,
+    COLUMN_NEEDED = COLUMN_SEQ, /* those before are compulsory */
+};
+static const char *const COLUMNS[COLUMN_COUNT] = {"dp_rank",  "stage",    "step",   "optype",
+                                                  "start_ts", "duration", "seq_id", "mc",
+                                                  "mb_id",    "gmc",      "pair"};
+
+/* The file that is being read. */
+typedef struct row_reader {
+    const char *path;
+    ms_diag *diag;
+    uint32_t line;
+    int places[CELLS_MAX]; /* column of each cell; -1: none of ours */
+    int cells;             /* of a line */
+    int64_t origin_s;      /* start of the first row, in whole seconds */
+    bool has_origin;
+    ms_status status; /* MS_E_INPUT once a fault was reported */
+} row_reader;
+
+/* Report a fault of a cell: what is wrong with it, and the cell.  cell: NULL: of the line. */
+static void fault(row_reader *r, int column, const ms_span *cell, const char *what) {
+    const ms_mark mark = {.file = r->path, .line = (int)r->line};
+    int length = cell == NULL ? 0 : (int)(cell->to - cell->from);
+    if (cell == NULL) {
+        r->status = ms_diag_at(r->diag, &mark, NULL, "%s", what);
+    } else {
+        r->status = ms_diag_at(r->diag, &mark, COLUMNS[column], "expected %s, got '%.*s'", what,
+                               length > SHOWN_MAX ? SHOWN_MAX : length, cell->from);
+    }
+}
+
+/* Read a whole number from `low` to WHOLE_MAX. */
+static int32_t read_whole(row_reader *r, int column, ms_span text, int low) {
+    const char *at = text.from;
+    bool is_negative = at < text.to && *at == '-';
+    int64_t value = 0;
+    at += is_negative;
+    bool is_valid = at < text.to;
+    for (; at < text.to && is_valid; at++) {
+        is_valid = *at >= '0' && *at <= '9' && value <= WHOLE_MAX;
+        value = value * 10 + (*at - '0');
+    }
+    value = is_negative ? -value : value;
+    if (!is_valid || value < low || value > WHOLE_MAX) {
+        fault(r, column, &text,
+              low < 0 ? "a whole number of at least -1" : "a whole number of at least 0");
+        return 0;
+    }
+    return (int32_t)value;
+}
+
+/* Read a number of seconds as written, to the picosecond: digits with a point by hand, so that no
+ * digit of a clock that counts from 1970 is lost; other forms as the library reads them.  *ps_out:
+ * from 0 to below PS_PER_S. Returns whether the text is such a number. */
+static bool read_seconds(ms_span text, int64_t *seconds_out, int64_t *ps_out) {
+    const char *at = text.from;
+    bool is_negative = at < text.to && *at == '-';
+    int64_t seconds = 0;
+    int64_t ps = 0;
+    int64_t unit = PS_PER_S;
+    at += is_negative;
+    const char *digits = at;
+    for (; at < text.to && *at >= '0' && *at <= '9' && seconds < INT64_MAX / 100; at++) {
+        seconds = seconds * 10 + (*at - '0');
+    }
+    bool has_digits = at > digits;
+    if (at < text.to && *at == '.') {
+        for (at++; at < text.to && *at >= '0' && *at <= '9'; at++) {
+            has_digits = true;
+            ps += unit > 1 ? (*at - '0') * (unit / 10) : unit == 1 && *at >= '5';
+            unit /= 10;
+        }
+    }
+    if (!has_digits || at != text.to) { /* such as 1.5e-05 */
+        char *end = NULL;
+        double value = text.from == text.to ? NAN : strtod(text.from, &end);
+        if (end != text.to || !(fabs(value) < TIME_MAX_S)) {
+            return false;
+        }
+        double whole = floor(value);
+        seconds = (int64_t)whole;
+        ps = llround((value - whole) * 1e12);
+        is_negative = false;
+    }
+    *seconds_out = is_negative ? -seconds - (ps > 0) : seconds;
+    *ps_out = is_negative && ps > 0 ? PS_PER_S - ps : ps;
+    return true;
+}
+
+/* Read a start, relative to the whole second in which the first row starts. */
+static int64_t read_start(row_reader *r, ms_span text) {
+    int64_t seconds = 0;
+    int64_t ps = 0;
+    if (!read_seconds(text, &seconds, &ps)) {
+        fault(r, COLUMN_START, &text, "a number of seconds");
+        return 0;
+    }
+    r->origin_s = r->has_origin ? r->origin_s : seconds;
+    r->has_origin = true;
+    seconds -= r->origin_s;
+    if (seconds > TIME_MAX_S || seconds < -TIME_MAX_S) {
+        fault(r, COLUMN_START, &text, "a time at most 4,000,000 s from the first row's");
+        return 0;
+    }
+    return seconds * PS_PER_S + ps;
+}
+
+/* Read a duration. */
+static int64_t read_length(row_reader *r, ms_span text) {
+    int64_t seconds = 0;
+    int64_t ps = 0;
+    if (!read_seconds(text, &seconds, &ps) || seconds < 0 || seconds > TIME_MAX_S) {
+        fault(r, COLUMN_LENGTH, &text, "a number of seconds from 0 to 4,000,000");
+        return 0;
+    }
+    return seconds * PS_PER_S + ps;
+}
+
+/* Read a kind of operation.  last: the kind of the row before, which is often the same. */
+static uint8_t read_kind(row_reader *r, ms_span text, uint8_t last) {
+    size_t length = (size_t)(text.to - text.from);
+    for (int i = 0; i < MS_RECORDED_KIND_COUNT; i++) {
+        int kind = (last + i) % MS_RECORDED_KIND_COUNT;
+        const char *name = MS_RECORDED_KINDS[kind].name;
+        if (strncmp(name, text.from, length) == 0 && name[length] == '\0') {
+            return (uint8_t)kind;
+        }
+    }
+    const char *names[MS_RECORDED_KIND_COUNT];
+    char word[SHOWN_MAX + 1] = "";
+    memcpy(word, text.from, length < SHOWN_MAX ? length : SHOWN_MAX);
+    for (int kind = 0; kind < MS_RECORDED_KIND_COUNT; kind++) {
+        names[kind] = MS_RECORDED_KINDS[kind].name;
+    }
+    const ms_mark mark = {.file = r->path, .line = (int)r->line};
+    r->status = ms_diag_at(r->diag, &mark, COLUMNS[COLUMN_KIND], "unknown kind '%s'%s", word,
+                           ms_nearest_hint(word, names, MS_RECORDED_KIND_COUNT).text);
+    return 0;
+}
+
+/* Write a cell to its field of a row. */
+static void take_cell(row_reader *r, int column, ms_span text, ms_recorded_row *row) {
+    int32_t *const WHOLE[COLUMN_COUNT] = {
+        [COLUMN_DP] = &row->dp,   [COLUMN_STAGE] = &row->stage, [COLUMN_STEP] = &row->step,
+        [COLUMN_SEQ] = &row->seq, [COLUMN_MC] = &row->mc,       [COLUMN_MB] = &row->mb,
+        [COLUMN_GMC] = &row->gmc, [COLUMN_PAIR] = &row->pair};
+    if (column == COLUMN_START) {
+        row->start_ps = read_start(r, text);
+    } else if (column == COLUMN_LENGTH) {
+        row->length_ps = read_length(r, text);
+    } else if (column == COLUMN_KIND) {
+        row->kind = read_kind(r, text, row->kind);
+    } else if (column < COLUMN_NEEDED) {
+        *WHOLE[column] = read_whole(r, column, text, 0);
+    } else if (text.from < text.to) { /* an empty cell: none */
+        *WHOLE[column] = read_whole(r, column, text, -1);
+    }
+}
+
+/* Read the line with the names of the columns. */
+static void read_head(row_reader *r, ms_span line) {
+    bool has[COLUMN_COUNT] = {false};
+    ms_cell cell;
+    while (ms_cells_next(&line, &cell) && r->cells < CELLS_MAX) {
+        int column = -1;
+        for (int i = 0; i < COLUMN_COUNT; i++) {
+            size_t length = (size_t)(cell.text.to - cell.text.from);
+            if (strncmp(COLUMNS[i], cell.text.from, length) == 0 && COLUMNS[i][length] == '\0') {
+                column = i;
+            }
+        }
+        if (column >= 0 && has[column]) {
+            fault(r, column, &cell.text, "every column once");
+        }
+        r->places[r->cells++] = column;
+        has[column < 0 ? COLUMN_START : column] |= column >= 0;
+    }
+    for (int i = 0; i < COLUMN_NEEDED; i++) {
+        if (!has[i]) {
+            const ms_mark mark = {.file = r->path, .line = (int)r->line};
+            r->status = ms_diag_at(r->diag, &mark, NULL,
+                                   "the column '%s' is missing in the first line", COLUMNS[i]);
+        }
+    }
+}
+
+/* Read a line of a row.  row: of the line before. */
+static void read_row(row_reader *r, ms_span line, ms_recorded_row *row) {
+    int count = 0;
+    ms_cell cell;
+    *row = (ms_recorded_row){
+        .seq = -1, .mc = -1, .gmc = -1, .mb = -1, .pair = -1, .line = r->line, .kind = row->kind};
+    while (ms_cells_next(&line, &cell)) {
+        if (count < r->cells && r->places[count] >= 0) {
+            take_cell(r, r->places[count], cell.text, row);
+        }
+        count++;
+    }
+    if (count != r->cells) {
+        fault(r, 0, NULL, "the line has another number of cells than the first line");
+    }
+}
+
+ms_status ms_recorded_rows_read(const char *path, ms_arena *arena, ms_diag *diag,
+                                ms_vector *rows_out) {
+    ms_lines *lines = NULL;
+    row_reader r = {.path = path, .diag = diag};
+    ms_recorded_row row = {0};
+    ms_span line;
+    ms_status status = ms_lines_open(path, arena, diag, &lines);
+    if (status != MS_OK) {
+        return status;
+    }
+    while (diag->errors < diag->limit && !rows_out->failed && ms_lines_next(lines, &line)) {
+        r.line++;
+        ms_span text = ms_span_trim(line);
+        if (text.from == text.to || *text.from == '#') {
+            continue;
+        }
+        if (r.cells == 0) {
+            read_head(&r, ms_cells_body(text.from, (size_t)(text.to - text.from)));
+            if (r.status != MS_OK) {
+                break;
+            }
+            continue;
+        }
+        read_row(&r, text, &row);
+        ms_vector_add(rows_out, &row, 1);
+    }
+    status = ms_lines_close(lines);
+    if (status == MS_OK && r.status == MS_OK && rows_out->failed) {
+        return ms_diag_no_memory(diag);
+    }
+    if (status == MS_OK && r.status == MS_OK && rows_out->count == 0) {
+        const ms_mark mark = {.file = path};
+        return ms_diag_at(diag, &mark, NULL, "has no rows of operations");
+    }
+    return status != MS_OK ? status : r.status;
+}
