@@ -312,8 +312,7 @@ static int add_tail(building *b, int stage, node_list passes) {
 }
 
 /* Add the waits inside the workers of a stage, messages apart. A gathering of parameters precedes
- * the first forward pass of its chunk (rule 6); behind the last pass it belongs to the tail. In a
- * table with labels the tail is in the order of the starts. */
+ * the first forward pass of its chunk (rule 6); behind the last pass it belongs to the tail. */
 static void add_stage(building *b, int stage) {
     const ms_recorded_node *nodes = b->job->nodes;
     node_list passes = list_kinds(b, stage, PASSES);
@@ -322,7 +321,6 @@ static void add_stage(building *b, int stage) {
         return;
     }
     int last = last_of(passes);
-    int at = last;
     chain_passes(b, passes);
     append(b, list_kinds(b, stage, BIT(MS_RECORDED_PARAMS) | BIT(MS_RECORDED_GRADS)), -1);
     for (int k = 0; k < passes.count; k++) { /* the first forward pass of each chunk */
@@ -339,14 +337,8 @@ static void add_stage(building *b, int stage) {
             }
         }
     }
-    for (int n = last + 1; n < b->job->first[stage + 1] && b->job->has_labels; n++) {
-        if (!ms_recorded_is_message(nodes[n].kind)) {
-            wait_for(b, n, at);
-            at = n;
-        }
-    }
-    at = b->job->has_labels ? -1 : add_tail(b, stage, passes);
-    for (int i = 0; i < gathers.count && at >= 0; i++) {
+    int at = add_tail(b, stage, passes);
+    for (int i = 0; i < gathers.count; i++) {
         wait_for(b, gathers.nodes[i], gathers.nodes[i] > last ? at : -1);
     }
 }

@@ -41,16 +41,17 @@ static void say_who(const ms_recorded_findings *f, ms_value *list) {
     snprintf(worker, sizeof worker, "%s dp %d, stage %d%s",
              f->worst_count > 1 ? "The set of the worst workers (first" : "Worker",
              f->worst[0] / job->stages, f->worst[0] % job->stages, f->worst_count > 1 ? ")" : "");
-    if (f->worst_workers.rem >= LEAST_SHARE && f->worst_count < job->dp * job->stages) {
+    if (f->worst_workers.rem >= LEAST_SHARE && job->dp > 1) {
         say_cost(f, worker, &f->worst_workers, list);
     } else if (stages->shares.rem >= LEAST_SHARE && job->stages > 1) {
         snprintf(part, sizeof part, "Stage %d", stages->values[stages->worst]);
         say_cost(f, part, &stages->shares, list);
         if (job->dp > 1) {
             say(list,
-                "%s stands out, but explains only %.0f %% of the loss: the whole stage is slow, "
+                "Its worst worker, dp %d, explains only %.0f %% of the loss: the whole stage is "
+                "slow, "
                 "as with an uneven split of layers.",
-                worker, 100.0 * f->worst_workers.rem);
+                f->worst[0] / job->stages, 100.0 * f->worst_workers.rem);
         }
     } else if (ranks->shares.rem >= LEAST_SHARE && job->dp > 1) {
         snprintf(part, sizeof part, "Data-parallel rank %d", ranks->values[ranks->worst]);
