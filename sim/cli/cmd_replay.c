@@ -7,8 +7,19 @@
 #include "cli/shown_tables.h"
 #include "search/recorded/recorded.h"
 
+/* Most replicas that can be added. */
+enum { REPLICAS_MAX = 1 << 16 };
+
 /* The options of the command. */
 static const ms_option OPTIONS[] = {
+    {"set", "key.path=value", .is_repeatable = true, .takes = MS_TAKES_WORKLOAD_KEY,
+     .help = "what if: another schedule (schedule.kind, schedule.v, ...) or split of layers "
+             "(schedule.stage_layers)"},
+    {"leave-out", "dp=D[,stage=S]", .is_repeatable = true,
+     .help = "what if: without a replica, or with a usual worker in the place of one"},
+    {"transfers", "X", .help = "what if: all transfers take X times their time"},
+    {"replicas", "N", .help = "what if: N more replicas, drawn from the measured ones"},
+    {"seed", "N", .fallback = "1", .help = "of these draws"},
     {MS_OPTION_JSON},
     {MS_OPTION_MARKDOWN},
     {"csv", "FILE", .help = "write a row for each step as CSV", .writes = ".csv"},
@@ -17,28 +28,32 @@ static const ms_option OPTIONS[] = {
     {0},
 };
 
-/* Read --without: the rules to leave out, as bits. */
-static ms_status read_rules(const ms_invocation *call, uint32_t *rules_out) {
-    ms_given given = ms_cli_all(call, "without");
-    const char *names[32];
-    size_t count = 0;
-    while (ms_recorded_rule_word((int)count) != NULL) {
-        names[count] = ms_recorded_rule_word((int)count);
-        count++;
+/* Read the changes that the call asks for. */
+static ms_status read_changes(const ms_invocation *call, ms_recorded_whatif *out) {
+    ms_given sets = ms_cli_all(call, "set");
+    ms_given left_out = ms_cli_all(call, "leave-out");
+    long replicas = 0;
+    long seed = 1;
+    *out =
+        (ms_recorded_whatif){.workload = call->positional_count > 1 ? call->positionals[1] : NULL,
+                             .data_folder = ms_cli_data_folder(call->arena),
+                             .sets = {.items = sets.values, .count = sets.count},
+                             .name = "",
+                             .left_out = left_out.values,
+                             .left_out_count = left_out.count};
+    for (size_t i = 0; i < sets.count && out->name != NULL; i++) {
+        out->name =
+            ms_arena_printf(call->arena, "%s%s%s", out->name, i == 0 ? "" : ", ", sets.values[i]);
     }
-    *rules_out = 0;
-    for (size_t i = 0; i < given.count; i++) {
-        size_t rule = 0;
-        while (rule < count && strcmp(given.values[i], names[rule]) != 0) {
-            rule++;
-        }
-        if (rule == count) {
-            ms_diag_unknown(call->diag, "rule", given.values[i], names, count);
-            return MS_E_USAGE;
-        }
-        *rules_out |= 1U << rule;
+    ms_status status = ms_cli_number(call, "transfers", -1.0, &out->transfer_factor);
+    if (status == MS_OK && ms_cli_has(call, "transfers") && out->transfer_factor < 0.0) {
+        status = ms_diag_usage(call->diag, "bad value for --transfers; expected at least 0");
     }
-    return MS_OK;
+    status = status == MS_OK ? ms_cli_int(call, "replicas", 0, 1, REPLICAS_MAX, &replicas) : status;
+    status = status == MS_OK ? ms_cli_int(call, "seed", 1, 0, INT32_MAX, &seed) : status;
+    out->replicas = (int)replicas;
+    out->seed = (uint64_t)seed;
+    return status;
 }
 
 /* Read the table, replay it, and print what was found. */
@@ -46,14 +61,19 @@ static ms_status run(const ms_invocation *call) {
     static const char *const FILES[] = {"csv", NULL};
     const char *path = call->positionals[0];
     const char *file = strcmp(path, "-") == 0 ? "/dev/stdin" : path;
+    ms_given without = ms_cli_all(call, "without");
+    const ms_words rules = {.items = without.values, .count = without.count};
     ms_recorded *job = NULL;
     ms_value *root = NULL;
     uint32_t rules_off = 0;
+    ms_recorded_whatif request;
     ms_status status = ms_cli_check_targets(call, FILES);
-    status = status == MS_OK ? read_rules(call, &rules_off) : status;
+    status = status == MS_OK ? read_changes(call, &request) : status;
+    status = status == MS_OK ? ms_recorded_read_rules(&rules, call->diag, &rules_off) : status;
     status =
         status == MS_OK ? ms_recorded_read(file, rules_off, call->arena, call->diag, &job) : status;
-    status = status == MS_OK ? ms_recorded_study(job, call->arena, call->diag, &root) : status;
+    status =
+        status == MS_OK ? ms_recorded_study(job, &request, call->arena, call->diag, &root) : status;
     if (status != MS_OK) {
         return status;
     }
@@ -67,8 +87,8 @@ static ms_status run(const ms_invocation *call) {
 const ms_command ms_cmd_replay = {
     .name = "replay",
     .summary = "measured steps of a job: who is slow, and what does it cost?",
-    .positional_help = "EVENTS.csv",
-    .positionals = {1, 1},
+    .positional_help = "EVENTS.csv [WORKLOAD.yaml]",
+    .positionals = {1, 2},
     .options = OPTIONS,
     .description =
         "Reads a table of the operations of measured steps (CSV, which gzip may have compressed; "

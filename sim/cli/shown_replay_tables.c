@@ -1,13 +1,11 @@
 /* The tables that `meshsim replay` prints of its result tree (render.h, shown_tables.h). */
 #include "cli/shown_tables.h"
 
-static const ms_shown_column JOB_FACTS[] = {{"dp", "data-parallel ranks", MS_SHOWN_COUNT},
-                                            {"pp", "pipeline stages", MS_SHOWN_COUNT},
-                                            {"virtual_stages", "virtual stages", MS_SHOWN_COUNT},
-                                            {"num_microbatches", "microbatches", MS_SHOWN_COUNT},
-                                            {"steps", "steps", MS_SHOWN_COUNT},
-                                            {"operations", "operations in one", MS_SHOWN_COUNT},
-                                            {0}};
+static const ms_shown_column JOB_FACTS[] = {
+    {"dp", "data-parallel ranks", MS_SHOWN_COUNT},        {"pp", "pipeline stages", MS_SHOWN_COUNT},
+    {"virtual_stages", "virtual stages", MS_SHOWN_COUNT}, {"schedule", "schedule", MS_SHOWN_TEXT},
+    {"num_microbatches", "microbatches", MS_SHOWN_COUNT}, {"steps", "steps", MS_SHOWN_COUNT},
+    {"operations", "operations in one", MS_SHOWN_COUNT},  {0}};
 static const ms_shown_column STEP_FACTS[] = {
     {"step_time_s", "as measured", MS_SHOWN_TIME},
     {"T", "without launch delays (T)", MS_SHOWN_TIME},
@@ -16,6 +14,11 @@ static const ms_shown_column STEP_FACTS[] = {
     {"S", "slow-down by stragglers (S)", MS_SHOWN_NUMBER},
     {"wasted_share", "wasted on stragglers", MS_SHOWN_SHARE},
     {0}};
+static const ms_shown_column WHATIF_COLUMNS[] = {{"change", "what if", MS_SHOWN_TEXT},
+                                                 {"step_time_s", "step", MS_SHOWN_TIME},
+                                                 {"gain", "saves", MS_SHOWN_CHANGE},
+                                                 {"S", "S", MS_SHOWN_NUMBER},
+                                                 {0}};
 static const ms_shown_column PART_COLUMNS[] = {
     {"@", "alone", MS_SHOWN_TEXT}, {"", "S", MS_SHOWN_NUMBER}, {0}};
 static const ms_shown_column WORKER_COLUMNS[] = {
@@ -41,6 +44,7 @@ const ms_shown_table MS_REPLAY_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "in_words"},
     {.title = "the job", .rows = MS_SHOWN_OF_FACTS, .columns = JOB_FACTS},
     {.title = "the step, mean of all", .rows = MS_SHOWN_OF_FACTS, .columns = STEP_FACTS},
+    {.title = "what if (without launch delays)", .path = "whatif", .columns = WHATIF_COLUMNS},
     {.title = "how much is explained", .rows = MS_SHOWN_OF_FACTS, .columns = SHARE_FACTS},
     {.title = "the worst workers", .path = "Mw/workers", .columns = WORST_COLUMNS},
     {.title = "only one stage as measured", .path = "S_stage", .columns = PART_COLUMNS},

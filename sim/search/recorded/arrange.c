@@ -1,10 +1,10 @@
-/* Makes a measured job of the rows of a table (rows.h). Structure comes from data-parallel rank 0
+/* Makes a measured job of the rows of a table (table.h). Structure comes from data-parallel rank 0
  * of the first step; every other step and rank has to have the same operations. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "search/recorded/rows.h"
+#include "search/recorded/table.h"
 
 /* Share of a pass by which the next pass may begin before its end: clocks and 32-bit floats are not
  * exact (0.05 % in measured traces). */
@@ -13,7 +13,7 @@ static const double OVERLAP_MAX = 0.01;
 /* The rows while they are arranged. */
 typedef struct arranging {
     ms_recorded *job;
-    ms_recorded_row *rows; /* [row_count] sorted by step, dp, stage, kind, seq */
+    ms_recorded_node *rows; /* [row_count] sorted by step, dp, stage, kind, seq */
     size_t row_count;
     size_t block; /* rows of a step and data-parallel rank */
     int *nodes;   /* [block] node of each row of a block */
@@ -25,8 +25,8 @@ typedef struct arranging {
 
 /* The order of rows: step, data-parallel rank, stage, kind, number; without numbers, start. */
 static int compare_rows(const void *a, const void *b) {
-    const ms_recorded_row *left = a;
-    const ms_recorded_row *right = b;
+    const ms_recorded_node *left = a;
+    const ms_recorded_node *right = b;
     int order = ORDER(left->step, right->step);
     order = order != 0 ? order : ORDER(left->dp, right->dp);
     order = order != 0 ? order : ORDER(left->stage, right->stage);
@@ -47,7 +47,7 @@ static int compare_nodes(const void *a, const void *b) {
 
 /* Report a fault of the operation of a row, at its line.  Returns MS_E_INPUT. */
 __attribute__((format(printf, 3, 4))) static ms_status
-refuse_row(const arranging *a, const ms_recorded_row *row, const char *format, ...) {
+refuse_row(const arranging *a, const ms_recorded_node *row, const char *format, ...) {
     char what[256];
     va_list args;
     va_start(args, format);
@@ -65,8 +65,8 @@ static ms_status number_rows(const arranging *a) {
     int next = 0;
     bool is_numbered = a->rows[0].seq >= 0;
     for (size_t i = 0; i < a->row_count && a->diag->errors < a->diag->limit; i++) {
-        ms_recorded_row *row = &a->rows[i];
-        const ms_recorded_row *last = i == 0 ? row : row - 1;
+        ms_recorded_node *row = &a->rows[i];
+        const ms_recorded_node *last = i == 0 ? row : row - 1;
         bool is_same = i > 0 && row->step == last->step && row->dp == last->dp &&
                        row->stage == last->stage && row->kind == last->kind;
         next = is_same ? next + 1 : 0;
@@ -81,34 +81,27 @@ static ms_status number_rows(const arranging *a) {
     return status;
 }
 
-/* Count the steps and list their numbers; find the numbers of data-parallel ranks and stages. */
+/* List the numbers of the steps; find how many data-parallel ranks and stages there are. */
 static ms_status measure(const arranging *a, ms_arena *arena) {
     ms_recorded *job = a->job;
-    int32_t *steps = NULL;
+    ms_vector steps = {.item_B = sizeof(int32_t)};
     for (size_t i = 0; i < a->row_count; i++) {
-        const ms_recorded_row *row = &a->rows[i];
-        job->step_count += i == 0 || row->step != row[-1].step;
+        const ms_recorded_node *row = &a->rows[i];
+        if (i == 0 || row->step != row[-1].step) {
+            ms_vector_add(&steps, &row->step, 1);
+        }
         job->dp = row->dp >= job->dp ? row->dp + 1 : job->dp;
         job->stages = row->stage >= job->stages ? row->stage + 1 : job->stages;
     }
-    steps = MS_NEW(arena, int32_t, job->step_count);
-    if (steps == NULL) {
-        return ms_diag_no_memory(a->diag);
-    }
-    int count = 0;
-    for (size_t i = 0; i < a->row_count; i++) {
-        if (i == 0 || a->rows[i].step != a->rows[i - 1].step) {
-            steps[count++] = a->rows[i].step;
-        }
-    }
-    job->steps = steps;
-    return MS_OK;
+    job->step_count = (int)steps.count;
+    job->steps = ms_vector_keep(&steps, arena);
+    return job->steps == NULL ? ms_diag_no_memory(a->diag) : MS_OK;
 }
 
 /* Make the nodes of the first block of rows. */
 static ms_status make_nodes(arranging *a, ms_arena *arena) {
     ms_recorded *job = a->job;
-    const ms_recorded_row *first = a->rows;
+    const ms_recorded_node *first = a->rows;
     while (a->block < a->row_count && a->rows[a->block].step == first->step &&
            a->rows[a->block].dp == first->dp) {
         a->block++;
@@ -121,21 +114,12 @@ static ms_status make_nodes(arranging *a, ms_arena *arena) {
         return ms_diag_no_memory(a->diag);
     }
     for (size_t i = 0; i < a->block; i++) {
-        const ms_recorded_row *row = &a->rows[i];
-        bool is_pass = ms_recorded_is_pass(row->kind);
-        int mc = row->mc < 0 && is_pass ? 0 : row->mc;
-        int gmc = row->gmc < 0 && is_pass ? mc * job->stages + row->stage : row->gmc;
-        job->nodes[i] = (ms_recorded_node){.kind = row->kind,
-                                           .stage = row->stage,
-                                           .seq = row->seq,
-                                           .mc = mc,
-                                           .gmc = gmc,
-                                           .mb = row->mb,
-                                           .pair = row->pair,
-                                           .start_ps = row->start_ps,
-                                           .length_ps = row->length_ps,
-                                           .row = (int)i,
-                                           .line = row->line};
+        ms_recorded_node *node = &job->nodes[i];
+        bool is_pass = ms_recorded_is_pass(a->rows[i].kind);
+        *node = a->rows[i];
+        node->row = (int32_t)i;
+        node->mc = node->mc < 0 && is_pass ? 0 : node->mc;
+        node->gmc = node->gmc < 0 && is_pass ? node->mc * job->stages + node->stage : node->gmc;
     }
     qsort(job->nodes, a->block, sizeof *job->nodes, compare_nodes);
     for (int n = 0; n < job->node_count; n++) {
@@ -155,10 +139,10 @@ static ms_status make_nodes(arranging *a, ms_arena *arena) {
 /* Report the first difference between a block and the first one.  i: index of the row that differs,
  * which may be of a later block, or beyond the last row.  step, dp: of the block. */
 static ms_status report_unlike(const arranging *a, size_t i, int step, int dp) {
-    const ms_recorded_row *model = &a->rows[i % a->block];
-    const ms_recorded_row *row = &a->rows[i < a->row_count ? i : a->row_count - 1];
+    const ms_recorded_node *model = &a->rows[i % a->block];
+    const ms_recorded_node *row = &a->rows[i < a->row_count ? i : a->row_count - 1];
     bool is_of_block = i < a->row_count && row->step == step && row->dp == dp;
-    ms_recorded_row wanted = *model;
+    ms_recorded_node wanted = *model;
     wanted.step = step;
     wanted.dp = dp;
     if (is_of_block && compare_rows(row, &wanted) < 0) {
@@ -176,8 +160,8 @@ static ms_status take_block(const arranging *a, int step, int dp) {
     ms_recorded *job = a->job;
     size_t first = ((size_t)step * (size_t)job->dp + (size_t)dp) * a->block;
     for (size_t i = 0; i < a->block; i++) {
-        const ms_recorded_row *row = &a->rows[first + i];
-        const ms_recorded_row *model = &a->rows[i];
+        const ms_recorded_node *row = &a->rows[first + i];
+        const ms_recorded_node *model = &a->rows[i];
         if (first + i >= a->row_count || row->step != job->steps[step] || row->dp != dp ||
             row->stage != model->stage || row->kind != model->kind || row->seq != model->seq) {
             return report_unlike(a, first + i, job->steps[step], dp);
@@ -201,35 +185,28 @@ static ms_status take_block(const arranging *a, int step, int dp) {
     return MS_OK;
 }
 
-/* Check that the passes of a worker follow each other in the order of the first step.  at: index of
- * the block's times; nodes are `dp` apart. */
-static ms_status check_passes(const arranging *a, int step, int dp, int stage) {
+/* Check that the passes of a worker follow each other in the order of the first step.  rows: of its
+ * step and data-parallel rank. */
+static ms_status check_passes(const arranging *a, const ms_recorded_node *rows, int stage) {
     const ms_recorded *job = a->job;
-    int last = -1;
+    const ms_recorded_node *last = NULL;
     for (int n = job->first[stage]; n < job->first[stage + 1]; n++) {
-        const ms_recorded_node *node = &job->nodes[n];
-        if (!ms_recorded_is_pass(node->kind)) {
+        const ms_recorded_node *row = &rows[job->nodes[n].row];
+        if (!ms_recorded_is_pass(row->kind)) {
             continue;
         }
-        size_t block = (size_t)step * a->block;
-        size_t at = (block + (size_t)n) * (size_t)job->dp + (size_t)dp;
-        size_t before = (block + (size_t)last) * (size_t)job->dp + (size_t)dp;
-        bool is_pair = last >= 0 && node->pair >= 0 && node->pair == job->nodes[last].pair;
-        if (last >= 0 && !is_pair) {
-            int64_t shorter =
-                job->own_ps[at] < job->own_ps[before] ? job->own_ps[at] : job->own_ps[before];
-            int64_t gap = job->delay_ps[at] - job->delay_ps[before] - job->own_ps[before];
+        if (last != NULL && (row->pair < 0 || row->pair != last->pair)) {
+            int64_t shorter = row->length_ps < last->length_ps ? row->length_ps : last->length_ps;
+            int64_t gap = row->start_ps - last->start_ps - last->length_ps;
             if ((double)gap < -OVERLAP_MAX * (double)shorter - 1.0) {
-                size_t first = ((size_t)step * (size_t)job->dp + (size_t)dp) * a->block;
-                return refuse_row(a, &a->rows[first + (size_t)node->row],
+                return refuse_row(a, row,
                                   "starts %.6g s before the end of the pass before it (%s %d): "
                                   "passes overlap, or are not in the order of the first step",
-                                  -(double)gap * 1e-12,
-                                  MS_RECORDED_KINDS[job->nodes[last].kind].name,
-                                  job->nodes[last].seq);
+                                  -(double)gap * 1e-12, MS_RECORDED_KINDS[last->kind].name,
+                                  last->seq);
             }
         }
-        last = n;
+        last = row;
     }
     return MS_OK;
 }
@@ -238,33 +215,14 @@ static ms_status check_passes(const arranging *a, int step, int dp, int stage) {
 static ms_status take_blocks(const arranging *a) {
     const ms_recorded *job = a->job;
     ms_status status = MS_OK;
-    for (int step = 0; step < job->step_count && status == MS_OK; step++) {
-        for (int dp = 0; dp < job->dp && status == MS_OK; dp++) {
-            status = take_block(a, step, dp);
-        }
+    for (int i = 0; i < job->step_count * job->dp && status == MS_OK; i++) {
+        status = take_block(a, i / job->dp, i % job->dp);
     }
-    for (int step = 0; step < job->step_count && status == MS_OK; step++) {
-        for (int worker = 0; worker < job->dp * job->stages && status == MS_OK; worker++) {
-            status = check_passes(a, step, worker / job->stages, worker % job->stages);
-        }
+    for (int i = 0; i < job->step_count * job->dp * job->stages && status == MS_OK; i++) {
+        const ms_recorded_node *rows = a->rows + (size_t)(i / job->stages) * a->block;
+        status = check_passes(a, rows, i % job->stages);
     }
     return status;
-}
-
-/* Find how long each step took as measured. */
-static void find_base(ms_recorded *job) {
-    size_t count = (size_t)job->node_count * (size_t)job->dp;
-    for (int step = 0; step < job->step_count; step++) {
-        const int64_t *starts = job->delay_ps + (size_t)step * count;
-        const int64_t *lengths = job->own_ps + (size_t)step * count;
-        int64_t least = INT64_MAX;
-        int64_t most = INT64_MIN;
-        for (size_t i = 0; i < count; i++) {
-            least = starts[i] < least ? starts[i] : least;
-            most = starts[i] + lengths[i] > most ? starts[i] + lengths[i] : most;
-        }
-        job->base_ps[step] = most - least;
-    }
 }
 
 /* Count virtual stages and microbatches, and check that every virtual stage runs each microbatch
@@ -334,9 +292,5 @@ ms_status ms_recorded_arrange(ms_vector *rows, ms_arena *arena, ms_diag *diag, m
     if (job->delay_ps == NULL || job->own_ps == NULL || job->base_ps == NULL) {
         return ms_diag_no_memory(diag);
     }
-    status = take_blocks(&a);
-    if (status == MS_OK) {
-        find_base(job);
-    }
-    return status;
+    return take_blocks(&a);
 }

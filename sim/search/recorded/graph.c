@@ -101,7 +101,8 @@ static void chain_passes(building *b, node_list passes) {
     int from = 0; /* what the next passes wait for begins there */
     for (int start = 0, end = 1; start < passes.count; from = start, start = end, end++) {
         int pair = b->job->nodes[passes.nodes[start]].pair;
-        while (pair >= 0 && end < passes.count && b->job->nodes[passes.nodes[end]].pair == pair) {
+        while (pair >= 0 && !b->job->is_serial && end < passes.count &&
+               b->job->nodes[passes.nodes[end]].pair == pair) {
             end++;
         }
         for (int i = start; i < end; i++) {
@@ -222,6 +223,16 @@ static void order_messages(building *b, int stage, bool is_forward, int *pass_of
     }
 }
 
+/* The last pass of the pair that a pass belongs to; the pass itself without a pair. */
+static int second_of_pair(const ms_recorded *job, int pass) {
+    int found = pass;
+    for (int n = pass; n < job->first[job->nodes[pass].stage + 1]; n++) {
+        bool is_same = job->nodes[n].pair >= 0 && job->nodes[n].pair == job->nodes[pass].pair;
+        found = is_same && ms_recorded_is_pass(job->nodes[n].kind) ? n : found;
+    }
+    return found;
+}
+
 /* Add the waits and meetings of all messages: a send goes behind its pass, a pass behind its
  * receive, and a send meets the receive of the pass that needs its result. */
 static void add_messages(building *b) {
@@ -264,7 +275,7 @@ static void add_messages(building *b) {
             remember(b, key, n);
             wait_for(b, pass_of[n], n);
         } else if (round == SENDS && find(b, key) >= 0) {
-            wait_for(b, n, pass_of[n]);
+            wait_for(b, n, job->is_serial ? second_of_pair(job, pass_of[n]) : pass_of[n]);
             meet(b, n, find(b, key));
         } else if (b->partners[n] == n) {
             refuse(b, n, "has no other end: operations are missing");

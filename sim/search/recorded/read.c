@@ -1,39 +1,45 @@
-/* Reads the rows of a table of operations (rows.h), each checked for itself. */
+/* Reads the rows of a table of operations (table.h), each checked for itself. The file is read line
+ * by line, so that its size is not limited; zlib's gzgets also reads compressed files. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
-#include "search/recorded/lines.h"
-#include "search/recorded/rows.h"
+#include "base/config/csv_cells.h"
+
+#include "search/recorded/table.h"
 
 /* Most cells of a line; most characters of a cell that a message shows; largest whole number of a
  * cell; picoseconds of a second; longest time from the first row's start [s], so that 64 bits hold
  * it; lowest power of ten of a number of seconds. */
 enum { CELLS_MAX = 64, SHOWN_MAX = 40, WHOLE_MAX = 1 << 24, TIME_MAX_S = 4000000 };
+/* The longest line, and zlib's buffer [B]. */
+enum { LINE_MAX_B = 1 << 16, BUFFER_B = 1 << 18 };
 static const int64_t PS_PER_S = 1000000000000;
 
-#define SAME(name) name, name
-#define LONELY     .is_lonely = true
-#define MEAN       .has_mean = true
-#define ACROSS     .is_across_dp = true
+#define LONELY                .is_lonely = true
+#define MEAN                  .has_mean = true
+#define ACROSS                .is_across_dp = true
+#define KIND(kind, name, ...) [kind] = {name, name, kind, __VA_ARGS__}
 const ms_recorded_kind_row MS_RECORDED_KINDS[MS_RECORDED_KIND_COUNT] = {
-    [MS_RECORDED_FORWARD] = {SAME("forward-compute"), LONELY, MEAN},
-    [MS_RECORDED_BACKWARD] = {SAME("backward-compute"), LONELY, MEAN},
-    [MS_RECORDED_INPUT_GRAD] = {SAME("input-gradient-compute"), LONELY, MEAN},
-    [MS_RECORDED_WEIGHT_GRAD] = {SAME("weight-gradient-compute"), LONELY, MEAN},
-    [MS_RECORDED_FORWARD_SEND] = {"forward-send", "forward-pp-comm"},
-    [MS_RECORDED_FORWARD_RECV] = {"forward-recv", "forward-pp-comm"},
-    [MS_RECORDED_BACKWARD_SEND] = {"backward-send", "backward-pp-comm"},
-    [MS_RECORDED_BACKWARD_RECV] = {"backward-recv", "backward-pp-comm"},
-    [MS_RECORDED_PARAMS] = {SAME("params-all-gather"), ACROSS},
-    [MS_RECORDED_GC] = {SAME("gc"), LONELY, MEAN},
-    [MS_RECORDED_LAYERNORM] = {SAME("layernorm-grads-all-reduce"), LONELY},
-    [MS_RECORDED_MIRROR] = {SAME("mirror-grads-all-reduce")},
-    [MS_RECORDED_EMBEDDING] = {SAME("embedding-grads-all-reduce")},
-    [MS_RECORDED_SEPARATE] = {SAME("separate-grads-all-reduce"), LONELY},
-    [MS_RECORDED_GRADS] = {SAME("grads-reduce-scatter"), ACROSS},
-    [MS_RECORDED_CLIP] = {SAME("optimizer-clip-main-grad"), ACROSS},
-    [MS_RECORDED_OPTIMIZER] = {SAME("optimizer"), LONELY, MEAN},
+    KIND(MS_RECORDED_FORWARD, "forward-compute", LONELY, MEAN),
+    KIND(MS_RECORDED_BACKWARD, "backward-compute", LONELY, MEAN),
+    KIND(MS_RECORDED_INPUT_GRAD, "input-gradient-compute", LONELY, MEAN),
+    KIND(MS_RECORDED_WEIGHT_GRAD, "weight-gradient-compute", LONELY, MEAN),
+    [MS_RECORDED_FORWARD_SEND] = {"forward-send", "forward-pp-comm", MS_RECORDED_FORWARD_SEND},
+    [MS_RECORDED_FORWARD_RECV] = {"forward-recv", "forward-pp-comm", MS_RECORDED_FORWARD_SEND},
+    [MS_RECORDED_BACKWARD_SEND] = {"backward-send", "backward-pp-comm", MS_RECORDED_BACKWARD_SEND},
+    [MS_RECORDED_BACKWARD_RECV] = {"backward-recv", "backward-pp-comm", MS_RECORDED_BACKWARD_SEND},
+    KIND(MS_RECORDED_PARAMS, "params-all-gather", ACROSS),
+    KIND(MS_RECORDED_GC, "gc", LONELY, MEAN),
+    KIND(MS_RECORDED_LAYERNORM, "layernorm-grads-all-reduce", LONELY),
+    KIND(MS_RECORDED_MIRROR, "mirror-grads-all-reduce", 0),
+    KIND(MS_RECORDED_EMBEDDING, "embedding-grads-all-reduce", 0),
+    KIND(MS_RECORDED_SEPARATE, "separate-grads-all-reduce", LONELY),
+    KIND(MS_RECORDED_GRADS, "grads-reduce-scatter", ACROSS),
+    KIND(MS_RECORDED_CLIP, "optimizer-clip-main-grad", ACROSS),
+    KIND(MS_RECORDED_OPTIMIZER, "optimizer", LONELY, MEAN),
 };
 
 /* Columns of the table. */
@@ -58,6 +64,8 @@ static const char *const COLUMNS[COLUMN_COUNT] = {"dp_rank",  "stage",    "step"
 
 /* The file that is being read. */
 typedef struct row_reader {
+    gzFile file;
+    char *text; /* [LINE_MAX_B] the current line */
     const char *path;
     ms_diag *diag;
     uint32_t line;
@@ -138,30 +146,21 @@ static bool read_seconds(ms_span text, int64_t *seconds_out, int64_t *ps_out) {
     return true;
 }
 
-/* Read a start, relative to the whole second in which the first row starts. */
-static int64_t read_start(row_reader *r, ms_span text) {
+/* Read a time: a start, which counts from the whole second in which the first row starts, or a
+ * duration. */
+static int64_t read_time(row_reader *r, int column, ms_span text) {
     int64_t seconds = 0;
     int64_t ps = 0;
-    if (!read_seconds(text, &seconds, &ps)) {
-        fault(r, COLUMN_START, &text, "a number of seconds");
-        return 0;
+    bool is_valid = read_seconds(text, &seconds, &ps);
+    if (is_valid && column == COLUMN_START) {
+        r->origin_s = r->has_origin ? r->origin_s : seconds;
+        r->has_origin = true;
+        seconds -= r->origin_s;
     }
-    r->origin_s = r->has_origin ? r->origin_s : seconds;
-    r->has_origin = true;
-    seconds -= r->origin_s;
-    if (seconds > TIME_MAX_S || seconds < -TIME_MAX_S) {
-        fault(r, COLUMN_START, &text, "a time at most 4,000,000 s from the first row's");
-        return 0;
-    }
-    return seconds * PS_PER_S + ps;
-}
-
-/* Read a duration. */
-static int64_t read_length(row_reader *r, ms_span text) {
-    int64_t seconds = 0;
-    int64_t ps = 0;
-    if (!read_seconds(text, &seconds, &ps) || seconds < 0 || seconds > TIME_MAX_S) {
-        fault(r, COLUMN_LENGTH, &text, "a number of seconds from 0 to 4,000,000");
+    if (!is_valid || seconds > TIME_MAX_S || seconds < (column == COLUMN_START ? -TIME_MAX_S : 0)) {
+        fault(r, column, &text,
+              column == COLUMN_START ? "a number of seconds, at most 4,000,000 from the first start"
+                                     : "a number of seconds from 0 to 4,000,000");
         return 0;
     }
     return seconds * PS_PER_S + ps;
@@ -190,15 +189,13 @@ static uint8_t read_kind(row_reader *r, ms_span text, uint8_t last) {
 }
 
 /* Write a cell to its field of a row. */
-static void take_cell(row_reader *r, int column, ms_span text, ms_recorded_row *row) {
+static void take_cell(row_reader *r, int column, ms_span text, ms_recorded_node *row) {
     int32_t *const WHOLE[COLUMN_COUNT] = {
         [COLUMN_DP] = &row->dp,   [COLUMN_STAGE] = &row->stage, [COLUMN_STEP] = &row->step,
         [COLUMN_SEQ] = &row->seq, [COLUMN_MC] = &row->mc,       [COLUMN_MB] = &row->mb,
         [COLUMN_GMC] = &row->gmc, [COLUMN_PAIR] = &row->pair};
-    if (column == COLUMN_START) {
-        row->start_ps = read_start(r, text);
-    } else if (column == COLUMN_LENGTH) {
-        row->length_ps = read_length(r, text);
+    if (column == COLUMN_START || column == COLUMN_LENGTH) {
+        *(column == COLUMN_START ? &row->start_ps : &row->length_ps) = read_time(r, column, text);
     } else if (column == COLUMN_KIND) {
         row->kind = read_kind(r, text, row->kind);
     } else if (column < COLUMN_NEEDED) {
@@ -236,10 +233,10 @@ static void read_head(row_reader *r, ms_span line) {
 }
 
 /* Read a line of a row.  row: of the line before. */
-static void read_row(row_reader *r, ms_span line, ms_recorded_row *row) {
+static void read_row(row_reader *r, ms_span line, ms_recorded_node *row) {
     int count = 0;
     ms_cell cell;
-    *row = (ms_recorded_row){
+    *row = (ms_recorded_node){
         .seq = -1, .mc = -1, .gmc = -1, .mb = -1, .pair = -1, .line = r->line, .kind = row->kind};
     while (ms_cells_next(&line, &cell)) {
         if (count < r->cells && r->places[count] >= 0) {
@@ -252,39 +249,61 @@ static void read_row(row_reader *r, ms_span line, ms_recorded_row *row) {
     }
 }
 
+/* Get the next line of a file, which may be compressed. Returns false behind the last one, and
+ * after a fault (reported). */
+static bool next_line(row_reader *r, ms_span *line_out) {
+    const ms_mark mark = {.file = r->path};
+    if (gzgets(r->file, r->text, LINE_MAX_B) == NULL) {
+        int code = Z_OK;
+        const char *why = gzerror(r->file, &code);
+        if (code == Z_ERRNO) {
+            ms_diag_error(r->diag, "cannot read '%s': %s", r->path, strerror(errno));
+            r->status = MS_E_IO;
+        } else if (code != Z_OK && code != Z_STREAM_END) {
+            why = code == Z_BUF_ERROR ? "the compressed text ends early" : why;
+            r->status = ms_diag_at(r->diag, &mark, NULL, "is damaged: %s", why);
+        }
+        return false;
+    }
+    size_t length = strlen(r->text);
+    if (length + 1 == LINE_MAX_B && r->text[length - 1] != '\n') {
+        r->status = ms_diag_at(r->diag, &mark, NULL, "has a line of 64 KiB and more");
+        return false;
+    }
+    r->line++;
+    *line_out = ms_span_trim((ms_span){r->text, r->text + length});
+    return true;
+}
+
 ms_status ms_recorded_rows_read(const char *path, ms_arena *arena, ms_diag *diag,
                                 ms_vector *rows_out) {
-    ms_lines *lines = NULL;
-    row_reader r = {.path = path, .diag = diag};
-    ms_recorded_row row = {0};
+    row_reader r = {.path = path, .diag = diag, .text = MS_NEW(arena, char, LINE_MAX_B)};
+    ms_recorded_node row = {0};
     ms_span line;
-    ms_status status = ms_lines_open(path, arena, diag, &lines);
-    if (status != MS_OK) {
-        return status;
+    errno = 0;
+    r.file = r.text == NULL ? NULL : gzopen(path, "rb");
+    if (r.file == NULL || gzbuffer(r.file, BUFFER_B) != 0) {
+        ms_diag_error(diag, "cannot read '%s': %s", path, strerror(errno == 0 ? ENOMEM : errno));
+        return MS_E_IO;
     }
-    while (diag->errors < diag->limit && !rows_out->failed && ms_lines_next(lines, &line)) {
-        r.line++;
-        ms_span text = ms_span_trim(line);
-        if (text.from == text.to || *text.from == '#') {
-            continue;
-        }
-        if (r.cells == 0) {
-            read_head(&r, ms_cells_body(text.from, (size_t)(text.to - text.from)));
+    while (diag->errors < diag->limit && !rows_out->failed && next_line(&r, &line)) {
+        if (line.from < line.to && *line.from != '#' && r.cells > 0) {
+            read_row(&r, line, &row);
+            ms_vector_add(rows_out, &row, 1);
+        } else if (line.from < line.to && *line.from != '#') {
+            read_head(&r, ms_cells_body(line.from, (size_t)(line.to - line.from)));
             if (r.status != MS_OK) {
                 break;
             }
-            continue;
         }
-        read_row(&r, text, &row);
-        ms_vector_add(rows_out, &row, 1);
     }
-    status = ms_lines_close(lines);
-    if (status == MS_OK && r.status == MS_OK && rows_out->failed) {
+    (void)gzclose(r.file);
+    if (r.status == MS_OK && rows_out->failed) {
         return ms_diag_no_memory(diag);
     }
-    if (status == MS_OK && r.status == MS_OK && rows_out->count == 0) {
+    if (r.status == MS_OK && rows_out->count == 0) {
         const ms_mark mark = {.file = path};
         return ms_diag_at(diag, &mark, NULL, "has no rows of operations");
     }
-    return status != MS_OK ? status : r.status;
+    return r.status;
 }

@@ -1,8 +1,10 @@
 /* Reads measured steps and studies them (recorded.h). */
 #include "search/recorded/recorded.h"
 
-#include "search/recorded/rows.h"
-#include "search/recorded/words.h"
+#include "base/text.h"
+#include "search/recorded/change.h"
+#include "search/recorded/study.h"
+#include "search/recorded/table.h"
 
 /* Names of the rules on the command line. */
 static const char *const RULES[MS_RULE_COUNT] = {
@@ -17,10 +19,23 @@ const char *ms_recorded_rule_word(int rule) {
     return rule < MS_RULE_COUNT ? RULES[rule] : NULL;
 }
 
+ms_status ms_recorded_read_rules(const ms_words *words, ms_diag *diag, uint32_t *rules_out) {
+    *rules_out = 0;
+    for (size_t i = 0; i < words->count; i++) {
+        int rule = ms_word_index(words->items[i], RULES, MS_RULE_COUNT);
+        if (rule < 0) {
+            ms_diag_unknown(diag, "rule", words->items[i], RULES, MS_RULE_COUNT);
+            return MS_E_USAGE;
+        }
+        *rules_out |= 1U << rule;
+    }
+    return MS_OK;
+}
+
 ms_status ms_recorded_read(const char *path, uint32_t rules_off, ms_arena *arena, ms_diag *diag,
                            ms_recorded **job_out) {
     ms_recorded *job = MS_NEW(arena, ms_recorded, 1);
-    ms_vector rows = {.item_B = sizeof(ms_recorded_row)};
+    ms_vector rows = {.item_B = sizeof(ms_recorded_node)};
     if (job == NULL) {
         return ms_diag_no_memory(diag);
     }
@@ -52,15 +67,20 @@ ms_status ms_recorded_read(const char *path, uint32_t rules_off, ms_arena *arena
     return status;
 }
 
-ms_status ms_recorded_study(const ms_recorded *job, ms_arena *arena, ms_diag *diag,
-                            ms_value **tree_out) {
+ms_status ms_recorded_study(const ms_recorded *job, const ms_recorded_whatif *request,
+                            ms_arena *arena, ms_diag *diag, ms_value **tree_out) {
     ms_recorded_findings findings;
-    ms_status status = ms_recorded_find(job, arena, diag, &findings);
+    ms_status status = ms_recorded_find(job, false, arena, diag, &findings);
     if (status != MS_OK) {
         return status;
     }
     ms_value *root = ms_value_new_object(arena);
+    ms_schedule_spec schedule = ms_recorded_schedule(job, arena);
+    ms_value_add_string(root, "schedule",
+                        schedule.kind == MS_SCHEDULE_CUSTOM ? NULL
+                                                            : ms_schedule_kind_name(schedule.kind));
     ms_recorded_add_study(&findings, root);
+    status = ms_recorded_add_whatifs(&findings, request, arena, diag, root);
     *tree_out = root;
-    return arena->has_failed ? ms_diag_no_memory(diag) : MS_OK;
+    return status == MS_OK && arena->has_failed ? ms_diag_no_memory(diag) : status;
 }

@@ -86,11 +86,14 @@ void ms_recorded_derive(ms_recorded *job, int64_t *scratch) {
         int64_t *delays = job->delay_ps + (size_t)step * count;
         int64_t *own = job->own_ps + (size_t)step * count;
         int64_t origin = INT64_MAX;
+        int64_t end = INT64_MIN;
         for (size_t i = 0; i < count; i++) {
             starts[i] = delays[i];
             ends[i] = starts[i] + own[i];
             origin = starts[i] < origin ? starts[i] : origin;
+            end = ends[i] > end ? ends[i] : end;
         }
+        job->base_ps[step] = end - origin;
         free_all(delays, count);
         for (int n = 0; n < job->node_count; n++) {
             release_nexts(job, n, ends, delays);

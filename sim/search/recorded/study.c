@@ -25,8 +25,7 @@ static int compare_times(const void *a, const void *b) {
 
 /* ---- ideal times ---- */
 
-/* The mean or the median of some times; 0 of none.  times: [count], sorted for a median. */
-static int64_t typical(int64_t *times, size_t count, bool is_mean) {
+int64_t ms_recorded_typical(int64_t *times, size_t count, bool is_mean) {
     long double sum = 0;
     if (count == 0) {
         return 0;
@@ -67,7 +66,7 @@ static void find_ideal(const ms_recorded *job, int64_t *pool, int64_t *ideal_out
                 }
             }
         }
-        ideal_out[i] = typical(pool, count, has_mean);
+        ideal_out[i] = ms_recorded_typical(pool, count, has_mean);
     }
 }
 
@@ -97,27 +96,22 @@ static double replay_all(const ms_recorded_replay *replay, double *times_out) {
     return sum / replay->job->step_count;
 }
 
-/* Whether an operation belongs to a group.  value: of the group: a data-parallel rank, a stage, or
- * a kind whose group it shares. */
-static bool is_in(const ms_recorded *job, ms_recorded_part part, int value, int node, int dp) {
+/* The value of a part that an operation belongs to: its data-parallel rank, its stage, or the first
+ * kind of its group. */
+static int value_of(const ms_recorded *job, ms_recorded_part part, int node, int dp) {
     const ms_recorded_node *facts = &job->nodes[node];
-    switch (part) {
-    case MS_PART_DP:
-        return dp == value;
-    case MS_PART_STAGE:
-        return facts->stage == value;
-    default:
-        return strcmp(MS_RECORDED_KINDS[facts->kind].group, MS_RECORDED_KINDS[value].group) == 0;
-    }
+    return part == MS_PART_DP      ? dp
+           : part == MS_PART_STAGE ? facts->stage
+                                   : MS_RECORDED_KINDS[facts->kind].first;
 }
 
-/* Mark the operations of a group with `inside`, and the others with its opposite. */
+/* Mark the operations of a value of a part with `inside`, and the others with its opposite. */
 static void mark(const ms_recorded *job, ms_recorded_part part, int value, bool inside,
                  uint8_t *marks) {
     for (int n = 0; n < job->node_count; n++) {
         for (int d = 0; d < job->dp; d++) {
             marks[(size_t)n * (size_t)job->dp + (size_t)d] =
-                is_in(job, part, value, n, d) == inside;
+                (value_of(job, part, n, d) == value) == inside;
         }
     }
 }
@@ -206,29 +200,16 @@ static void score_workers(ms_recorded_findings *f) {
 
 /* ---- all ---- */
 
-/* List the values of a part: all data-parallel ranks, all stages, or of each group of kinds that
- * the job has the first kind. */
-static int list_values(const ms_recorded *job, ms_recorded_part part, int *values) {
+/* List the values that a part has.  limit: above all of them. */
+static int list_values(const ms_recorded *job, ms_recorded_part part, int limit, int *values) {
     int count = 0;
-    if (part != MS_PART_KIND) {
-        for (count = 0; count < (part == MS_PART_DP ? job->dp : job->stages); count++) {
-            values[count] = count;
+    for (int value = 0; value < limit; value++) {
+        bool is_there = part == MS_PART_DP;
+        for (int n = 0; n < job->node_count && !is_there; n++) {
+            is_there = value_of(job, part, n, 0) == value;
         }
-        return count;
-    }
-    for (int kind = 0; kind < MS_RECORDED_KIND_COUNT; kind++) {
-        bool is_there = false;
-        for (int n = 0; n < job->node_count; n++) {
-            is_there = is_there || is_in(job, MS_PART_KIND, kind, n, 0);
-        }
-        bool is_first = true;
-        for (int i = 0; i < count; i++) {
-            is_first = is_first && strcmp(MS_RECORDED_KINDS[values[i]].group,
-                                          MS_RECORDED_KINDS[kind].group) != 0;
-        }
-        if (is_there && is_first) {
-            values[count++] = kind;
-        }
+        values[count] = value;
+        count += is_there;
     }
     return count;
 }
@@ -240,15 +221,14 @@ static bool make_room(ms_recorded_findings *f, ms_arena *arena) {
     size_t workers = (size_t)job->dp * (size_t)job->stages;
     for (int part = 0; part < MS_PART_COUNT; part++) {
         ms_recorded_part_findings *p = &f->parts[part];
-        size_t most = part == MS_PART_DP      ? (size_t)job->dp
-                      : part == MS_PART_STAGE ? (size_t)job->stages
-                                              : MS_RECORDED_KIND_COUNT;
+        const int limits[MS_PART_COUNT] = {job->dp, job->stages, MS_RECORDED_KIND_COUNT};
+        size_t most = (size_t)limits[part];
         p->values = MS_NEW(arena, int, most);
         p->slowdown = MS_NEW(arena, double, most);
         p->launch = MS_NEW(arena, double, most);
         p->per_step = MS_NEW(arena, double, most *steps);
         if (p->values != NULL) {
-            p->count = list_values(job, (ms_recorded_part)part, p->values);
+            p->count = list_values(job, (ms_recorded_part)part, limits[part], p->values);
         }
     }
     f->replayed_s = MS_NEW(arena, double, steps);
@@ -264,7 +244,7 @@ static bool make_room(ms_recorded_findings *f, ms_arena *arena) {
 static void find_means(ms_recorded_findings *f, ms_recorded_replay *replay, uint8_t *marks) {
     const ms_recorded *job = f->job;
     memset(marks, 1, (size_t)job->node_count * (size_t)job->dp);
-    replay->delays = marks;
+    replay->delays = job->delay_ps == NULL ? NULL : marks;
     replay_all(replay, f->replayed_s);
     replay->delays = NULL;
     f->measured_s = replay_all(replay, f->nodelay_s);
@@ -278,7 +258,7 @@ static void find_means(ms_recorded_findings *f, ms_recorded_replay *replay, uint
     f->has_launch = f->base_s >= LAUNCH_LIMIT * f->measured_s;
 }
 
-ms_status ms_recorded_find(const ms_recorded *job, ms_arena *arena, ms_diag *diag,
+ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *arena, ms_diag *diag,
                            ms_recorded_findings *out) {
     size_t count = (size_t)job->node_count * (size_t)job->dp;
     ms_recorded_findings f = {.job = job};
@@ -293,6 +273,10 @@ ms_status ms_recorded_find(const ms_recorded *job, ms_arena *arena, ms_diag *dia
     find_ideal(job, pool, f.ideal_ps);
     replay.ideal_ps = f.ideal_ps;
     find_means(&f, &replay, marks);
+    *out = f;
+    if (is_brief) {
+        return MS_OK;
+    }
     for (int part = 0; part < MS_PART_COUNT; part++) {
         find_part(&f, (ms_recorded_part)part, &replay, marks);
     }

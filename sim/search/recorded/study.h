@@ -49,9 +49,20 @@ typedef struct ms_recorded_findings {
     ms_recorded_shares last_stage, worst_workers; /* Ms and Mw */
 } ms_recorded_findings;
 
-/* Replay a job and find what its stragglers cost.  Returns MS_OK; MS_E_NOMEM (reported).
+/* The mean or the median of some times; 0 of none.  times: [count], sorted for a median. */
+int64_t ms_recorded_typical(int64_t *times, size_t count, bool is_mean);
+
+/* Replay a job and find what its stragglers cost.  is_brief: only the means of steps and the ideal
+ * times, not the parts.  Returns MS_OK; MS_E_NOMEM (reported).
  * O(replays * rows). */
-ms_status ms_recorded_find(const ms_recorded *job, ms_arena *arena, ms_diag *diag,
+ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *arena, ms_diag *diag,
                            ms_recorded_findings *out);
+
+/* Add the figures of a study, with the names of the published ones, and its sentences.  A lack of
+ * memory shows in the tree's arena. */
+void ms_recorded_add_study(const ms_recorded_findings *f, ms_value *root);
+
+/* Add the list `in_words`: sentences that say who is slow and what it costs. */
+void ms_recorded_add_words(const ms_recorded_findings *f, ms_value *root);
 
 #endif

@@ -42,7 +42,8 @@ typedef enum ms_recorded_kind {
 /* What the room knows of a kind. */
 typedef struct ms_recorded_kind_row {
     const char *name;  /* in the table */
-    const char *group; /* its name among the parts of S; both ends of a message share one */
+    const char *group; /* its name among the parts of S */
+    uint8_t first;     /* first kind of its group: both ends of a message are one */
     bool is_lonely;    /* it meets nobody */
     bool is_across_dp; /* it meets its like on all data-parallel ranks */
     bool has_mean;     /* its ideal time is the mean, not the median */
@@ -68,19 +69,20 @@ typedef enum ms_recorded_rule {
     MS_RULE_COUNT,
 } ms_recorded_rule;
 
-/* An operation of the structure that all steps and data-parallel ranks share. */
+/* An operation: a row of the table, or a node, which is the row of data-parallel rank 0 in the
+ * first step. */
 typedef struct ms_recorded_node {
-    uint8_t kind;      /* ms_recorded_kind */
-    int32_t stage;     /* of the worker */
-    int32_t seq;       /* number among the operations of its kind on the worker */
-    int32_t mc;        /* model chunk in the worker; -1: none */
-    int32_t gmc;       /* virtual stage of the model; -1: none */
-    int32_t mb;        /* microbatch; -1: none */
-    int32_t pair;      /* number of its overlapped pair of passes; -1: none */
-    int64_t start_ps;  /* in the first step, on data-parallel rank 0 */
-    int64_t length_ps; /* likewise */
-    int row;           /* index of its row among those of a step and data-parallel rank */
-    uint32_t line;     /* of the table */
+    int64_t start_ps, length_ps;
+    int32_t step, dp;
+    int32_t stage; /* of the worker */
+    int32_t seq;   /* number among the operations of its kind on the worker; -1: none */
+    int32_t mc;    /* model chunk in the worker; -1: none, likewise below */
+    int32_t gmc;   /* virtual stage of the model */
+    int32_t mb;    /* microbatch */
+    int32_t pair;  /* number of its overlapped pair of passes */
+    int32_t row;   /* of a node: index of its row among those of a step and data-parallel rank */
+    uint32_t line; /* of the table, from 1; 0: none */
+    uint8_t kind;  /* ms_recorded_kind */
 } ms_recorded_node;
 
 struct ms_recorded {
@@ -94,6 +96,7 @@ struct ms_recorded {
     int node_count;
     int *first;         /* [stages + 1] index of a stage's first node */
     bool has_labels;    /* messages name their pass by gmc and mb, and need this pass alone */
+    bool is_serial;     /* the passes of a pair follow each other, and send behind the second */
     int64_t *delay_ps;  /* [step][node][dp] */
     int64_t *own_ps;    /* [step][node][dp] */
     int64_t *base_ps;   /* [step] as measured: latest end - earliest start */
@@ -140,6 +143,17 @@ static inline bool ms_recorded_is_pass(int kind) {
 static inline bool ms_recorded_is_message(int kind) {
     return kind >= MS_RECORDED_FORWARD_SEND && kind <= MS_RECORDED_BACKWARD_RECV;
 }
+
+/* Read the rows of a file.  *rows_out: of ms_recorded_node, released by the caller; empty after a
+ * fault.  Returns MS_OK; MS_E_INPUT, MS_E_IO, MS_E_NOMEM (reported). */
+ms_status ms_recorded_rows_read(const char *path, ms_arena *arena, ms_diag *diag,
+                                ms_vector *rows_out);
+
+/* Make a job of the rows: check that all steps and data-parallel ranks have the same operations,
+ * and put their times beside each other.  rows: sorted here.  job: `path` is set; the rest is
+ * written, with starts in delay_ps and durations in own_ps.  Returns MS_OK; MS_E_INPUT (reported
+ * with the line); MS_E_NOMEM (reported).  O(rows log rows). */
+ms_status ms_recorded_arrange(ms_vector *rows, ms_arena *arena, ms_diag *diag, ms_recorded *job);
 
 /* Build the graph of a job.  *graph_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported) where
  * messages lack a partner or operations wait for each other in a circle; MS_E_NOMEM (reported).

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "search/recorded/study.h"
-#include "search/recorded/words.h"
 
 /* Add a number under a whole number as key. */
 static void add_numbered(ms_value *object, int64_t key, double number) {

@@ -1,5 +1,5 @@
 /* Says in sentences who is slow in a measured job, and what it costs. */
-#include "search/recorded/words.h"
+#include "search/recorded/study.h"
 
 #include <stdarg.h>
 #include <stdio.h>
