@@ -58,24 +58,25 @@ static double extra(const relayout *r, int kind, int gmc, int mb, size_t at) {
     return own > 0.0 ? own : 0.0;
 }
 
-/* The time of a pass on a worker: as long for a layer as the worker takes now, and what is no
- * layer.  gmc, mb: in the new layout.  parts: slices of a microbatch. */
-static double pass_time(const relayout *r, int kind, int worker, int gmc, int mb, int parts,
-                        size_t at) {
-    const ms_recorded *job = r->job;
-    int count = job->model_stages;
+/* The time of a pass of the new layout: as long for a layer as its worker takes now, and what is no
+ * layer.  node: of the new job.  parts: slices of a microbatch. */
+static double pass_time(const relayout *r, const ms_recorded_node *node, int parts, size_t at) {
+    int count = r->job->model_stages;
+    int stages = r->change->stages_after;
+    int gmc = node->gmc % stages;
+    /* of two directions the second has the second half of the microbatches */
+    int mb = node->mb / parts + (node->gmc >= stages ? r->job->microbatches / 2 : 0);
     double sum = 0.0;
     double layers = 0.0;
     for (int g = 0; g < count; g++) {
-        if (r->worker[g] == worker) {
-            sum += measured(r, kind, g, mb, at) - extra(r, kind, g, mb, at);
+        if (r->worker[g] == node->stage) {
+            sum += measured(r, node->kind, g, mb, at) - extra(r, node->kind, g, mb, at);
             layers += r->change->layers_before[g];
         }
     }
     double time = sum * r->change->layers_after[gmc] / layers;
-    time += gmc == 0 ? extra(r, kind, 0, mb, at) : 0.0;
-    time +=
-        gmc == r->change->stages_after - 1 && count > 1 ? extra(r, kind, count - 1, mb, at) : 0.0;
+    time += gmc == 0 ? extra(r, node->kind, 0, mb, at) : 0.0;
+    time += gmc == stages - 1 && count > 1 ? extra(r, node->kind, count - 1, mb, at) : 0.0;
     return time / parts;
 }
 
@@ -159,19 +160,16 @@ static void set_times(const relayout *r, ms_recorded *out) {
     const ms_recorded *job = r->job;
     const ms_program *program = r->change->program;
     size_t dp = (size_t)job->dp;
-    int stages = r->change->stages_after;
     int parts = program == NULL || program->spec.slices < 1 ? 1 : program->spec.slices;
     for (int n = 0; n < out->node_count; n++) {
         const ms_recorded_node *node = &out->nodes[n];
         int source = program == NULL ? n : node->row;
-        int mb = node->mb / parts + (node->gmc >= stages ? out->microbatches / parts : 0);
         for (size_t i = 0; i < (size_t)job->step_count * dp; i++) {
             size_t step = i / dp;
             size_t from = step * (size_t)job->node_count * dp + i % dp;
             size_t to = (step * (size_t)out->node_count + (size_t)n) * dp + i % dp;
             out->own_ps[to] = ms_recorded_is_pass(node->kind)
-                                  ? llround(pass_time(r, node->kind, node->stage,
-                                                      node->gmc % stages, mb, parts, from))
+                                  ? llround(pass_time(r, node, parts, from))
                               : source >= 0 ? job->own_ps[from + (size_t)source * dp]
                                             : r->ideal_ps[node->kind * job->stages + node->stage];
         }

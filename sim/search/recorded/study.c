@@ -96,49 +96,37 @@ static double replay_all(const ms_recorded_replay *replay, double *times_out) {
     return sum / replay->job->step_count;
 }
 
-/* The value of a part that an operation belongs to: its data-parallel rank, its stage, or the first
- * kind of its group. */
-static int value_of(const ms_recorded *job, ms_recorded_part part, int node, int dp) {
-    const ms_recorded_node *facts = &job->nodes[node];
+/* The value of a part that an operation belongs to: its data-parallel rank, its stage, the first
+ * kind of its group, or whether its worker is among the worst. */
+static int value_of(const ms_recorded_findings *f, ms_recorded_part part, int node, int dp) {
+    const ms_recorded_node *facts = &f->job->nodes[node];
     return part == MS_PART_DP      ? dp
            : part == MS_PART_STAGE ? facts->stage
-                                   : MS_RECORDED_KINDS[facts->kind].first;
+           : part == MS_PART_KIND  ? MS_RECORDED_KINDS[facts->kind].first
+                                   : f->is_worst[dp * f->job->stages + facts->stage];
 }
 
 /* Mark the operations of a value of a part with `inside`, and the others with its opposite. */
-static void mark(const ms_recorded *job, ms_recorded_part part, int value, bool inside,
+static void mark(const ms_recorded_findings *f, ms_recorded_part part, int value, bool inside,
                  uint8_t *marks) {
-    for (int n = 0; n < job->node_count; n++) {
-        for (int d = 0; d < job->dp; d++) {
-            marks[(size_t)n * (size_t)job->dp + (size_t)d] =
-                (value_of(job, part, n, d) == value) == inside;
+    for (int n = 0; n < f->job->node_count; n++) {
+        for (int d = 0; d < f->job->dp; d++) {
+            *marks++ = (value_of(f, part, n, d) == value) == inside;
         }
     }
 }
 
-/* Mark the operations of a set of workers likewise.  workers: [dp * stages + stage]. */
-static void mark_workers(const ms_recorded *job, const bool *workers, bool inside, uint8_t *marks) {
-    for (int n = 0; n < job->node_count; n++) {
-        for (int d = 0; d < job->dp; d++) {
-            bool is_member = workers[d * job->stages + job->nodes[n].stage];
-            marks[(size_t)n * (size_t)job->dp + (size_t)d] = is_member == inside;
-        }
-    }
-}
-
-/* Replay with the operations marked so far ideal (trem), and with the others ideal (tadd), and find
- * the shares of the loss.  marks: those in the set. */
-static ms_recorded_shares find_shares(const ms_recorded_findings *f, ms_recorded_replay *replay,
-                                      uint8_t *marks) {
-    size_t count = (size_t)f->job->node_count * (size_t)f->job->dp;
+/* Replay with the operations of a value of a part ideal (trem), and with all others ideal (tadd),
+ * and find the shares of the loss. */
+static ms_recorded_shares find_shares(const ms_recorded_findings *f, ms_recorded_part part,
+                                      int value, ms_recorded_replay *replay, uint8_t *marks) {
     ms_recorded_shares shares;
-    replay->is_ideal = marks;
-    shares.trem_s = replay_all(replay, NULL);
-    for (size_t i = 0; i < count; i++) {
-        marks[i] = !marks[i];
-    }
-    shares.tadd_s = replay_all(replay, NULL);
     double loss_s = f->measured_s - f->ideal_s;
+    replay->is_ideal = marks;
+    mark(f, part, value, true, marks);
+    shares.trem_s = replay_all(replay, NULL);
+    mark(f, part, value, false, marks);
+    shares.tadd_s = replay_all(replay, NULL);
     shares.rem = loss_s == 0.0 ? 0.0 : (f->measured_s - shares.trem_s) / loss_s;
     shares.add = loss_s == 0.0 ? 0.0 : (shares.tadd_s - f->ideal_s) / loss_s;
     return shares;
@@ -152,14 +140,14 @@ static void find_part(ms_recorded_findings *f, ms_recorded_part part, ms_recorde
     int steps = f->job->step_count;
     for (int i = 0; i < out->count; i++) {
         double *times = out->per_step + (size_t)i * (size_t)steps;
-        mark(f->job, part, out->values[i], false, marks);
+        mark(f, part, out->values[i], false, marks);
         replay->is_ideal = marks;
         out->slowdown[i] = replay_all(replay, times) / f->ideal_s;
         for (int step = 0; step < steps; step++) {
             times[step] /= f->ideal_s;
         }
         if (f->has_launch) {
-            mark(f->job, part, out->values[i], true, marks);
+            mark(f, part, out->values[i], true, marks);
             replay->is_ideal = NULL;
             replay->delays = marks;
             out->launch[i] = replay_all(replay, NULL) / f->measured_s;
@@ -170,12 +158,18 @@ static void find_part(ms_recorded_findings *f, ms_recorded_part part, ms_recorde
 
 /* ---- workers ---- */
 
-/* Choose the workers with the highest scores; of equal ones those of the lower data-parallel rank,
- * then stage. */
-static void choose_worst(ms_recorded_findings *f) {
-    int count = f->job->dp * f->job->stages;
-    f->worst_count = (int)ceil(WORST_SHARE * count);
-    for (int k = 0; k < f->worst_count; k++) {
+/* Score each worker: the least of the slow-downs by its data-parallel rank and by its stage. Choose
+ * those with the highest scores; of equal ones those of the lower data-parallel rank, then stage.
+ */
+static void score_workers(ms_recorded_findings *f) {
+    int stages = f->job->stages;
+    int count = f->job->dp * stages;
+    for (int w = 0; w < count; w++) {
+        double by_dp = f->parts[MS_PART_DP].slowdown[w / stages];
+        double by_stage = f->parts[MS_PART_STAGE].slowdown[w % stages];
+        f->scores[w] = by_dp < by_stage ? by_dp : by_stage;
+    }
+    for (; f->worst_count < (int)ceil(WORST_SHARE * count); f->worst_count++) {
         int best = -1;
         for (int w = 0; w < count; w++) {
             if (!f->is_worst[w] && (best < 0 || f->scores[w] > f->scores[best])) {
@@ -183,30 +177,20 @@ static void choose_worst(ms_recorded_findings *f) {
             }
         }
         f->is_worst[best] = true;
-        f->worst[k] = best;
+        f->worst[f->worst_count] = best;
     }
-}
-
-/* Score each worker: the least of the slow-downs by its data-parallel rank and by its stage. */
-static void score_workers(ms_recorded_findings *f) {
-    const ms_recorded *job = f->job;
-    for (int w = 0; w < job->dp * job->stages; w++) {
-        double by_dp = f->parts[MS_PART_DP].slowdown[w / job->stages];
-        double by_stage = f->parts[MS_PART_STAGE].slowdown[w % job->stages];
-        f->scores[w] = by_dp < by_stage ? by_dp : by_stage;
-    }
-    choose_worst(f);
 }
 
 /* ---- all ---- */
 
 /* List the values that a part has.  limit: above all of them. */
-static int list_values(const ms_recorded *job, ms_recorded_part part, int limit, int *values) {
+static int list_values(const ms_recorded_findings *f, ms_recorded_part part, int limit,
+                       int *values) {
     int count = 0;
     for (int value = 0; value < limit; value++) {
         bool is_there = part == MS_PART_DP;
-        for (int n = 0; n < job->node_count && !is_there; n++) {
-            is_there = value_of(job, part, n, 0) == value;
+        for (int n = 0; n < f->job->node_count && !is_there; n++) {
+            is_there = value_of(f, part, n, 0) == value;
         }
         values[count] = value;
         count += is_there;
@@ -228,7 +212,7 @@ static bool make_room(ms_recorded_findings *f, ms_arena *arena) {
         p->launch = MS_NEW(arena, double, most);
         p->per_step = MS_NEW(arena, double, most *steps);
         if (p->values != NULL) {
-            p->count = list_values(job, (ms_recorded_part)part, limits[part], p->values);
+            p->count = list_values(f, (ms_recorded_part)part, limits[part], p->values);
         }
     }
     f->replayed_s = MS_NEW(arena, double, steps);
@@ -281,17 +265,14 @@ ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *aren
         find_part(&f, (ms_recorded_part)part, &replay, marks);
     }
     score_workers(&f);
-    mark(job, MS_PART_STAGE, job->stages - 1, true, marks);
-    f.last_stage = find_shares(&f, &replay, marks);
-    mark_workers(job, f.is_worst, true, marks);
-    f.worst_workers = find_shares(&f, &replay, marks);
+    f.last_stage = find_shares(&f, MS_PART_STAGE, job->stages - 1, &replay, marks);
+    f.worst_workers = find_shares(&f, MS_PART_WORST, 1, &replay, marks);
     for (int part = 0; part < MS_PART_COUNT; part++) {
         ms_recorded_part_findings *p = &f.parts[part];
         for (int i = 1; i < p->count; i++) {
             p->worst = p->slowdown[i] > p->slowdown[p->worst] ? i : p->worst;
         }
-        mark(job, (ms_recorded_part)part, p->values[p->worst], true, marks);
-        p->shares = find_shares(&f, &replay, marks);
+        p->shares = find_shares(&f, (ms_recorded_part)part, p->values[p->worst], &replay, marks);
     }
     *out = f;
     return MS_OK;

@@ -10,6 +10,7 @@ typedef enum ms_recorded_part {
     MS_PART_STAGE,
     MS_PART_KIND,
     MS_PART_COUNT,
+    MS_PART_WORST = MS_PART_COUNT, /* the worst workers, and all others */
 } ms_recorded_part;
 
 /* How much of the time lost a set of operations explains. */

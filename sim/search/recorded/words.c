@@ -36,26 +36,24 @@ static void say_who(const ms_recorded_findings *f, ms_value *list) {
     const ms_recorded_part_findings *stages = &f->parts[MS_PART_STAGE];
     const ms_recorded_part_findings *ranks = &f->parts[MS_PART_DP];
     const ms_recorded_part_findings *kinds = &f->parts[MS_PART_KIND];
-    char worker[64];
-    char part[64];
-    snprintf(worker, sizeof worker, "%s dp %d, stage %d%s",
-             f->worst_count > 1 ? "The set of the worst workers (first" : "Worker",
-             f->worst[0] / job->stages, f->worst[0] % job->stages, f->worst_count > 1 ? ")" : "");
+    int dp = f->worst[0] / job->stages;
+    char who[64];
     if (f->worst_workers.rem >= LEAST_SHARE && job->dp > 1) {
-        say_cost(f, worker, &f->worst_workers, list);
+        snprintf(who, sizeof who, "Worker dp %d, stage %d%s", dp, f->worst[0] % job->stages,
+                 f->worst_count > 1 ? " with the other worst ones" : "");
+        say_cost(f, who, &f->worst_workers, list);
     } else if (stages->shares.rem >= LEAST_SHARE && job->stages > 1) {
-        snprintf(part, sizeof part, "Stage %d", stages->values[stages->worst]);
-        say_cost(f, part, &stages->shares, list);
+        snprintf(who, sizeof who, "Stage %d", stages->values[stages->worst]);
+        say_cost(f, who, &stages->shares, list);
         if (job->dp > 1) {
             say(list,
                 "Its worst worker, dp %d, explains only %.0f %% of the loss: the whole stage is "
-                "slow, "
-                "as with an uneven split of layers.",
-                f->worst[0] / job->stages, 100.0 * f->worst_workers.rem);
+                "slow, as with an uneven split of layers.",
+                dp, 100.0 * f->worst_workers.rem);
         }
     } else if (ranks->shares.rem >= LEAST_SHARE && job->dp > 1) {
-        snprintf(part, sizeof part, "Data-parallel rank %d", ranks->values[ranks->worst]);
-        say_cost(f, part, &ranks->shares, list);
+        snprintf(who, sizeof who, "Data-parallel rank %d", ranks->values[ranks->worst]);
+        say_cost(f, who, &ranks->shares, list);
     } else {
         say(list,
             "No worker, stage or data-parallel rank explains half of the loss; of the kinds of "
