@@ -92,6 +92,8 @@ costs: {{{lists}, p2p: 0 B, optimizer: 0 s}}
         found = json.loads(self.meshsim("replay", "e.csv", TINY, "--set", "schedule.stage_layers=[5,3]", "--json").stdout)
         self.assertEqual((found["schedule"], found["whatif"][0]["change"]), ("1f1b", "schedule.stage_layers=[5,3]"))
         self.assertLess(found["whatif"][0]["step_time_s"], found["T"])  # the head is on the last stage
+        usual = json.loads(self.meshsim("replay", "e.csv", TINY, "--json").stdout)["whatif"]
+        self.assertEqual(usual[0], dict(found["whatif"][0], change="a layer from stage 1 to 0"))
         other = self.write(TINY.read_text().replace("dp: 2, pp: 2, tp: 2", "dp: 4, pp: 2, tp: 1"), "o.yaml")
         self.assertIn("has dp 2, pp 2, 2 virtual stages and 8 microbatches", self.meshsim("replay", "e.csv", other, code=3).stderr)
         other = self.write(TINY.read_text().replace("1f1b", "gpipe"), "o.yaml")
@@ -155,7 +157,11 @@ class AgainstTheSecondImplementation(WhatIf):
         self.assertEqual(self.whatif("--replicas", "2"), [usual[3]])
         self.assertNotEqual(self.whatif("--replicas", "5"), self.whatif("--replicas", "5", "--seed", "2"))
         rows = self.whatif("--transfers", "0", "--leave-out", "dp=1", "--replicas", "1")
-        self.assertEqual([row["change"] for row in rows], ["without dp 1", "transfers x 0", "1 more replicas", "all of these"])
+        self.assertEqual([row["change"] for row in rows], ["transfers x 0", "without dp 1", "1 more replicas", "all of these"])
+        # the worker of dp 2 is replaced before dp 0 and dp 1 are gone
+        own = self.study.own
+        last = self.whatif("--leave-out", "dp=0", "--leave-out", "dp=1", "--leave-out", "dp=2,stage=1")[-1]
+        self.near(last, self.mean(1, lambda step, node, dp: (own[step, node, 0] + own[step, node, 1]) / 2 if node[2] == 1 else own[step, node, 2]))
         self.near(rows[3], self.mean(2, lambda step, node, dp: self.study.own[step, node, (0, 2)[dp]] * (node[0] in LONELY)))
 
 

@@ -126,12 +126,8 @@ static ms_status make_nodes(arranging *a, ms_arena *arena) {
         a->nodes[job->nodes[n].row] = n;
         job->first[job->nodes[n].stage + 1] = n + 1;
     }
-    for (int s = 0; s < job->stages; s++) {
-        if (job->first[s + 1] == 0) {
-            const ms_mark mark = {.file = job->path};
-            return ms_diag_at(a->diag, &mark, NULL, "step %d, dp_rank 0 has no rows of stage %d",
-                              job->steps[0], s);
-        }
+    for (int s = 0; s < job->stages; s++) { /* a stage may have no rows */
+        job->first[s + 1] += job->first[s + 1] == 0 ? job->first[s] : 0;
     }
     return MS_OK;
 }

@@ -328,7 +328,11 @@ static void add_stage(building *b, int stage) {
     const ms_recorded_node *nodes = b->job->nodes;
     node_list passes = list_kinds(b, stage, PASSES);
     node_list gathers = list_kinds(b, stage, BIT(MS_RECORDED_PARAMS));
-    if (b->arena->has_failed) {
+    if (b->arena->has_failed || passes.count == 0) {
+        const ms_mark mark = {.file = b->job->path};
+        b->status = b->arena->has_failed
+                        ? MS_E_NOMEM
+                        : ms_diag_at(b->diag, &mark, NULL, "stage %d has no passes", stage);
         return;
     }
     int last = last_of(passes);
@@ -367,15 +371,12 @@ static void meet_stages(building *b, int kind, int stage, int other) {
     }
 }
 
-/* Let collectives meet across stages: of the embedding on the first and last one, of stages that
- * hold the same layers, and of the norm on all. */
+/* Let collectives meet across stages: of the embedding on the first and last one, likewise of any
+ * two stages that hold the same parameters, and of the norm on all. */
 static void meet_collectives(building *b) {
     int last = b->job->stages - 1;
-    if (last > 0 && ms_recorded_has_rule(b->job, MS_RULE_EMBEDDING)) {
-        meet_stages(b, MS_RECORDED_EMBEDDING, 0, last);
-    }
-    for (int s = 0; 2 * s < last; s++) {
-        meet_stages(b, MS_RECORDED_MIRROR, s, last - s);
+    for (int s = 0; 2 * s < last && ms_recorded_has_rule(b->job, MS_RULE_EMBEDDING); s++) {
+        meet_stages(b, MS_RECORDED_EMBEDDING, s, last - s);
     }
     for (int s = 1; s <= last && ms_recorded_has_rule(b->job, MS_RULE_CLIP); s++) {
         meet_stages(b, MS_RECORDED_CLIP, 0, s);
@@ -464,7 +465,7 @@ ms_status ms_recorded_graph_build(const ms_recorded *job, ms_arena *arena, ms_di
     for (size_t n = 0; b.partners != NULL && n < nodes; n++) {
         b.partners[n] = (int)n;
     }
-    for (int stage = 0; stage < job->stages && !arena->has_failed; stage++) {
+    for (int stage = 0; stage < job->stages && b.status == MS_OK; stage++) {
         add_stage(&b, stage);
     }
     if (!arena->has_failed && b.status == MS_OK) {
@@ -479,7 +480,7 @@ ms_status ms_recorded_graph_build(const ms_recorded *job, ms_arena *arena, ms_di
                                .units = MS_NEW(arena, ms_recorded_unit, nodes)};
     int *waits = MS_NEW(arena, int, nodes);
     int *first_of_unit = MS_NEW(arena, int, nodes);
-    if (b.status == MS_OK && (b.edges.failed || arena->has_failed)) {
+    if (b.edges.failed || arena->has_failed) {
         b.status = ms_diag_no_memory(diag);
     }
     if (b.status == MS_OK) {

@@ -34,7 +34,6 @@ const ms_recorded_kind_row MS_RECORDED_KINDS[MS_RECORDED_KIND_COUNT] = {
     KIND(MS_RECORDED_PARAMS, "params-all-gather", ACROSS),
     KIND(MS_RECORDED_GC, "gc", LONELY, MEAN),
     KIND(MS_RECORDED_LAYERNORM, "layernorm-grads-all-reduce", LONELY),
-    KIND(MS_RECORDED_MIRROR, "mirror-grads-all-reduce", 0),
     KIND(MS_RECORDED_EMBEDDING, "embedding-grads-all-reduce", 0),
     KIND(MS_RECORDED_SEPARATE, "separate-grads-all-reduce", LONELY),
     KIND(MS_RECORDED_GRADS, "grads-reduce-scatter", ACROSS),
@@ -42,25 +41,15 @@ const ms_recorded_kind_row MS_RECORDED_KINDS[MS_RECORDED_KIND_COUNT] = {
     KIND(MS_RECORDED_OPTIMIZER, "optimizer", LONELY, MEAN),
 };
 
-/* Columns of the table. */
-enum {
-    COLUMN_DP,
-    COLUMN_STAGE,
-    COLUMN_STEP,
-    COLUMN_KIND,
-    COLUMN_START,
-    COLUMN_LENGTH,
-    COLUMN_SEQ,
-    COLUMN_MC,
-    COLUMN_MB,
-    COLUMN_GMC,
-    COLUMN_PAIR,
-    COLUMN_COUNT,
-    COLUMN_NEEDED = COLUMN_SEQ, /* those before are compulsory */
-};
+/* Columns of the table, and the fields of the whole numbers among them. Those before COLUMN_NEEDED
+ * are compulsory. */
+enum { COLUMN_KIND = 3, COLUMN_START, COLUMN_LENGTH, COLUMN_NEEDED, COLUMN_COUNT = 11 };
 static const char *const COLUMNS[COLUMN_COUNT] = {"dp_rank",  "stage",    "step",   "optype",
                                                   "start_ts", "duration", "seq_id", "mc",
                                                   "mb_id",    "gmc",      "pair"};
+#define AT(field) offsetof(ms_recorded_node, field)
+static const size_t FIELDS[COLUMN_COUNT] = {AT(dp),  AT(stage), AT(step), 0,       0,       0,
+                                            AT(seq), AT(mc),    AT(mb),   AT(gmc), AT(pair)};
 
 /* The file that is being read. */
 typedef struct row_reader {
@@ -76,16 +65,12 @@ typedef struct row_reader {
     ms_status status; /* MS_E_INPUT once a fault was reported */
 } row_reader;
 
-/* Report a fault of a cell: what is wrong with it, and the cell.  cell: NULL: of the line. */
-static void fault(row_reader *r, int column, const ms_span *cell, const char *what) {
+/* Report that a cell is not what its column holds. */
+static void fault(row_reader *r, int column, const ms_span *cell, const char *expected) {
     const ms_mark mark = {.file = r->path, .line = (int)r->line};
-    int length = cell == NULL ? 0 : (int)(cell->to - cell->from);
-    if (cell == NULL) {
-        r->status = ms_diag_at(r->diag, &mark, NULL, "%s", what);
-    } else {
-        r->status = ms_diag_at(r->diag, &mark, COLUMNS[column], "expected %s, got '%.*s'", what,
-                               length > SHOWN_MAX ? SHOWN_MAX : length, cell->from);
-    }
+    int length = (int)(cell->to - cell->from);
+    r->status = ms_diag_at(r->diag, &mark, COLUMNS[column], "expected %s, got '%.*s'", expected,
+                           length > SHOWN_MAX ? SHOWN_MAX : length, cell->from);
 }
 
 /* Read a whole number from `low` to WHOLE_MAX. */
@@ -158,9 +143,7 @@ static int64_t read_time(row_reader *r, int column, ms_span text) {
         seconds -= r->origin_s;
     }
     if (!is_valid || seconds > TIME_MAX_S || seconds < (column == COLUMN_START ? -TIME_MAX_S : 0)) {
-        fault(r, column, &text,
-              column == COLUMN_START ? "a number of seconds, at most 4,000,000 from the first start"
-                                     : "a number of seconds from 0 to 4,000,000");
+        fault(r, column, &text, "a number of seconds, of less than 4,000,000");
         return 0;
     }
     return seconds * PS_PER_S + ps;
@@ -190,18 +173,13 @@ static uint8_t read_kind(row_reader *r, ms_span text, uint8_t last) {
 
 /* Write a cell to its field of a row. */
 static void take_cell(row_reader *r, int column, ms_span text, ms_recorded_node *row) {
-    int32_t *const WHOLE[COLUMN_COUNT] = {
-        [COLUMN_DP] = &row->dp,   [COLUMN_STAGE] = &row->stage, [COLUMN_STEP] = &row->step,
-        [COLUMN_SEQ] = &row->seq, [COLUMN_MC] = &row->mc,       [COLUMN_MB] = &row->mb,
-        [COLUMN_GMC] = &row->gmc, [COLUMN_PAIR] = &row->pair};
+    int32_t *whole = (int32_t *)(void *)((char *)row + FIELDS[column]);
     if (column == COLUMN_START || column == COLUMN_LENGTH) {
         *(column == COLUMN_START ? &row->start_ps : &row->length_ps) = read_time(r, column, text);
     } else if (column == COLUMN_KIND) {
         row->kind = read_kind(r, text, row->kind);
-    } else if (column < COLUMN_NEEDED) {
-        *WHOLE[column] = read_whole(r, column, text, 0);
-    } else if (text.from < text.to) { /* an empty cell: none */
-        *WHOLE[column] = read_whole(r, column, text, -1);
+    } else if (column < COLUMN_NEEDED || text.from < text.to) { /* an empty cell: none */
+        *whole = read_whole(r, column, text, column < COLUMN_NEEDED ? 0 : -1);
     }
 }
 
@@ -245,7 +223,9 @@ static void read_row(row_reader *r, ms_span line, ms_recorded_node *row) {
         count++;
     }
     if (count != r->cells) {
-        fault(r, 0, NULL, "the line has another number of cells than the first line");
+        const ms_mark mark = {.file = r->path, .line = (int)r->line};
+        r->status = ms_diag_at(r->diag, &mark, NULL,
+                               "the line has another number of cells than the first line");
     }
 }
 

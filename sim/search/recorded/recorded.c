@@ -80,6 +80,9 @@ ms_status ms_recorded_study(const ms_recorded *job, const ms_recorded_whatif *re
                         schedule.kind == MS_SCHEDULE_CUSTOM ? NULL
                                                             : ms_schedule_kind_name(schedule.kind));
     ms_recorded_add_study(&findings, root);
+    if (request->has_timeline) {
+        ms_recorded_add_timeline(&findings, root);
+    }
     status = ms_recorded_add_whatifs(&findings, request, arena, diag, root);
     *tree_out = root;
     return status == MS_OK && arena->has_failed ? ms_diag_no_memory(diag) : status;

@@ -44,6 +44,7 @@ typedef struct ms_recorded_whatif {
     double transfer_factor; /**< of all times of transfers; < 0: not wanted */
     int replicas;           /**< more replicas; 0: not wanted */
     uint64_t seed;          /**< of the draws of replicas */
+    bool has_timeline;      /**< the tree has the object `timeline` */
 } ms_recorded_whatif;
 
 /** Replay a job as measured, without launch delays and without stragglers, and attribute the time

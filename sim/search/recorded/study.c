@@ -8,14 +8,6 @@
 
 /* Share of the workers that are the worst.  Source: as graph.c. */
 static const double WORST_SHARE = 0.03;
-/* Slow-down by launch delays from which on they are attributed, too.  Source: as graph.c. */
-static const double LAUNCH_LIMIT = 1.03;
-
-/* Picoseconds as seconds. */
-static double seconds(int64_t ps) {
-    return (double)ps * 1e-12;
-}
-
 /* Compare two times for qsort. */
 static int compare_times(const void *a, const void *b) {
     int64_t left = *(const int64_t *)a;
@@ -87,7 +79,7 @@ static size_t largest_pool(const ms_recorded *job) {
 static double replay_all(const ms_recorded_replay *replay, double *times_out) {
     double sum = 0.0;
     for (int step = 0; step < replay->job->step_count; step++) {
-        double time_s = seconds(ms_recorded_replay_step(replay, step));
+        double time_s = (double)ms_recorded_replay_step(replay, step) * 1e-12;
         sum += time_s;
         if (times_out != NULL) {
             times_out[step] = time_s;
@@ -132,8 +124,7 @@ static ms_recorded_shares find_shares(const ms_recorded_findings *f, ms_recorded
     return shares;
 }
 
-/* Find the slow-down by each value of a part: its operations as measured, all others ideal. Where
- * launch delays cost enough, also that by the delays of its operations alone. */
+/* Find the slow-down by each value of a part: its operations as measured, all others ideal. */
 static void find_part(ms_recorded_findings *f, ms_recorded_part part, ms_recorded_replay *replay,
                       uint8_t *marks) {
     ms_recorded_part_findings *out = &f->parts[part];
@@ -145,13 +136,6 @@ static void find_part(ms_recorded_findings *f, ms_recorded_part part, ms_recorde
         out->slowdown[i] = replay_all(replay, times) / f->ideal_s;
         for (int step = 0; step < steps; step++) {
             times[step] /= f->ideal_s;
-        }
-        if (f->has_launch) {
-            mark(f, part, out->values[i], true, marks);
-            replay->is_ideal = NULL;
-            replay->delays = marks;
-            out->launch[i] = replay_all(replay, NULL) / f->measured_s;
-            replay->delays = NULL;
         }
     }
 }
@@ -209,7 +193,6 @@ static bool make_room(ms_recorded_findings *f, ms_arena *arena) {
         size_t most = (size_t)limits[part];
         p->values = MS_NEW(arena, int, most);
         p->slowdown = MS_NEW(arena, double, most);
-        p->launch = MS_NEW(arena, double, most);
         p->per_step = MS_NEW(arena, double, most *steps);
         if (p->values != NULL) {
             p->count = list_values(f, (ms_recorded_part)part, limits[part], p->values);
@@ -233,13 +216,12 @@ static void find_means(ms_recorded_findings *f, ms_recorded_replay *replay, uint
     replay->delays = NULL;
     f->measured_s = replay_all(replay, f->nodelay_s);
     replay->is_ideal = marks;
-    f->ideal_s = seconds(ms_recorded_replay_step(replay, 0)); /* equal in all steps */
+    f->ideal_s = (double)ms_recorded_replay_step(replay, 0) * 1e-12; /* equal in all steps */
     double sum = 0.0;
     for (int step = 0; step < job->step_count; step++) {
-        sum += seconds(job->base_ps[step]);
+        sum += (double)job->base_ps[step] * 1e-12;
     }
     f->base_s = sum / job->step_count;
-    f->has_launch = f->base_s >= LAUNCH_LIMIT * f->measured_s;
 }
 
 ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *arena, ms_diag *diag,
@@ -273,6 +255,20 @@ ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *aren
             p->worst = p->slowdown[i] > p->slowdown[p->worst] ? i : p->worst;
         }
         p->shares = find_shares(&f, (ms_recorded_part)part, p->values[p->worst], &replay, marks);
+    }
+    f.timeline_step = 0;
+    for (int step = 1; step < job->step_count; step++) {
+        f.timeline_step = f.nodelay_s[step] > f.nodelay_s[f.timeline_step] ? step : f.timeline_step;
+    }
+    memset(marks, 1, count);
+    for (int i = 0; i < 2; i++) { /* as measured, ideal */
+        f.begins_ps[i] = replay.begins_ps = MS_NEW(arena, int64_t, count);
+        f.ends_ps[i] = replay.ends_ps = MS_NEW(arena, int64_t, count);
+        replay.is_ideal = i == 0 ? NULL : marks;
+        if (arena->has_failed) {
+            return ms_diag_no_memory(diag);
+        }
+        (void)ms_recorded_replay_step(&replay, f.timeline_step);
     }
     *out = f;
     return MS_OK;

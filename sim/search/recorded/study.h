@@ -26,8 +26,6 @@ typedef struct ms_recorded_part_findings {
     double *slowdown; /* [count] S_x: mean step with this value's operations measured and the rest
                          ideal, over the ideal step */
     double *per_step; /* [count][steps] likewise of each step */
-    double *launch;   /* [count] mean step with the launch delays of this value alone, over the step
-                         without any; only where has_launch */
     int worst;        /* index of the largest slow-down */
     ms_recorded_shares shares; /* of the worst */
 } ms_recorded_part_findings;
@@ -41,12 +39,14 @@ typedef struct ms_recorded_findings {
     double base_s;      /* mean step as measured */
     double measured_s;  /* T: mean step without delays */
     double ideal_s;     /* I: the step without delays and stragglers */
-    bool has_launch;    /* launch delays cost 3 % and more */
     ms_recorded_part_findings parts[MS_PART_COUNT];
-    double *scores;  /* [dp * stages + stage] of workers */
-    bool *is_worst;  /* [dp * stages + stage] */
-    int *worst;      /* [worst_count] numbers of the worst workers, the worst first */
-    int worst_count; /* 3 % of all, rounded up */
+    double *scores;        /* [dp * stages + stage] of workers */
+    bool *is_worst;        /* [dp * stages + stage] */
+    int *worst;            /* [worst_count] numbers of the worst workers, the worst first */
+    int worst_count;       /* 3 % of all, rounded up */
+    int timeline_step;     /* index of the longest step without delays */
+    int64_t *begins_ps[2]; /* [node][dp] in it, as measured and ideal */
+    int64_t *ends_ps[2];   /* likewise */
     ms_recorded_shares last_stage, worst_workers; /* Ms and Mw */
 } ms_recorded_findings;
 
@@ -62,6 +62,10 @@ ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *aren
 /* Add the figures of a study, with the names of the published ones, and its sentences.  A lack of
  * memory shows in the tree's arena. */
 void ms_recorded_add_study(const ms_recorded_findings *f, ms_value *root);
+
+/* Add the object `timeline`: when the operations of the worst data-parallel rank run in the longest
+ * step, as measured and ideal, without launch delays. */
+void ms_recorded_add_timeline(const ms_recorded_findings *f, ms_value *root);
 
 /* Add the list `in_words`: sentences that say who is slow and what it costs. */
 void ms_recorded_add_words(const ms_recorded_findings *f, ms_value *root);

@@ -30,13 +30,12 @@ typedef enum ms_recorded_kind {
     MS_RECORDED_PARAMS,
     MS_RECORDED_GC,
     MS_RECORDED_LAYERNORM,
-    MS_RECORDED_MIRROR, /* between the two workers that hold the same layers (Chimera, DualPipe) */
     MS_RECORDED_EMBEDDING,
     MS_RECORDED_SEPARATE,
     MS_RECORDED_GRADS,
     MS_RECORDED_CLIP,
     MS_RECORDED_OPTIMIZER,
-    MS_RECORDED_KIND_COUNT,
+    MS_RECORDED_KIND_COUNT
 } ms_recorded_kind;
 
 /* What the room knows of a kind. */

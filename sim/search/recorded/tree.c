@@ -22,7 +22,7 @@ static const char *value_name(ms_recorded_part part, int value, char text[24]) {
     return text;
 }
 
-/* Add the slow-downs by a part: of the job, by launch delays, and of each step. */
+/* Add the slow-downs by a part: of the job, and of each step. */
 static void add_part(const ms_recorded_findings *f, ms_recorded_part part, ms_value *root) {
     static const char *const NAMES[MS_PART_COUNT] = {"dp_rank", "stage", "kind"};
     const ms_recorded_part_findings *p = &f->parts[part];
@@ -32,11 +32,6 @@ static void add_part(const ms_recorded_findings *f, ms_recorded_part part, ms_va
     ms_value *object = ms_value_add(root, key, MS_VALUE_OBJECT);
     for (int i = 0; i < p->count; i++) {
         ms_value_add_double(object, value_name(part, p->values[i], name), p->slowdown[i]);
-    }
-    snprintf(key, sizeof key, "launch_%s", NAMES[part]);
-    object = f->has_launch ? ms_value_add(root, key, MS_VALUE_OBJECT) : NULL;
-    for (int i = 0; i < p->count && object != NULL; i++) {
-        ms_value_add_double(object, value_name(part, p->values[i], name), p->launch[i]);
     }
     snprintf(key, sizeof key, "S_%s_per_step", NAMES[part]);
     object = ms_value_add(root, key, MS_VALUE_OBJECT);
@@ -89,13 +84,9 @@ static void add_ideal(const ms_recorded_findings *f, ms_value *root) {
     const ms_recorded *job = f->job;
     ms_value *object = ms_value_add(root, "ideal", MS_VALUE_OBJECT);
     for (int kind = 0; kind < MS_RECORDED_KIND_COUNT; kind++) {
-        bool is_there = false;
-        for (int n = 0; n < job->node_count; n++) {
-            is_there = is_there || job->nodes[n].kind == kind;
-        }
-        if (is_there && ms_recorded_has_rule(job, MS_RULE_POOLED)) {
-            ms_value_add_double(object, MS_RECORDED_KINDS[kind].name,
-                                (double)f->ideal_ps[kind * job->stages] * 1e-12);
+        int64_t ideal_ps = f->ideal_ps[kind * job->stages];
+        if (ideal_ps != 0 && ms_recorded_has_rule(job, MS_RULE_POOLED)) {
+            ms_value_add_double(object, MS_RECORDED_KINDS[kind].name, (double)ideal_ps * 1e-12);
         }
     }
 }
@@ -120,6 +111,30 @@ static void add_step_times(const ms_recorded_findings *f, ms_value *root) {
         for (int i = 0; i < NAME_COUNT; i++) {
             ms_value_add_double(row, NAMES[i], values[i]);
             add_numbered(objects[i], f->job->steps[step], values[i]);
+        }
+    }
+}
+
+void ms_recorded_add_timeline(const ms_recorded_findings *f, ms_value *root) {
+    static const char *const KEYS[] = {"measured", "ideal"};
+    const ms_recorded *job = f->job;
+    int dp = f->worst[0] / job->stages;
+    ms_value *object = ms_value_add(root, "timeline", MS_VALUE_OBJECT);
+    ms_value_add_int(object, "step", job->steps[f->timeline_step]);
+    ms_value_add_int(object, "dp_rank", dp);
+    for (int i = 0; i < 2; i++) {
+        ms_value *list = ms_value_add(object, KEYS[i], MS_VALUE_ARRAY);
+        for (int n = 0; n < job->node_count; n++) {
+            const ms_recorded_node *node = &job->nodes[n];
+            size_t at = (size_t)n * (size_t)job->dp + (size_t)dp;
+            ms_value *row = ms_value_add(list, NULL, MS_VALUE_OBJECT);
+            ms_value_add_string(row, "kind", MS_RECORDED_KINDS[node->kind].name);
+            ms_value_add_int(row, "stage", node->stage);
+            ms_value_add_int(row, "mc", node->mc);
+            ms_value_add_int(row, "gmc", node->gmc);
+            ms_value_add_int(row, "mb", node->mb);
+            ms_value_add_int(row, "start_ps", f->begins_ps[i][at]);
+            ms_value_add_int(row, "end_ps", f->ends_ps[i][at]);
         }
     }
 }

@@ -1,6 +1,8 @@
 /* What-ifs of a measured job: which changes a call asks for, or are of interest, and what each does
  * to the step (recorded.h). */
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "search/recorded/change.h"
 
@@ -29,8 +31,7 @@ static ms_status add_layout(const ms_recorded *job, ms_job *const jobs[2], const
     int *layers[2];
     bool is_moved = false;
     if (jobs[1]->layout.pp != job->stages || ms_mesh_size(&jobs[1]->mesh, MS_AXIS_DP) != job->dp) {
-        return ms_diag_error(diag, "--set changes the mesh, which a measured job keeps; --replicas "
-                                   "and --leave-out change its replicas");
+        return ms_diag_error(diag, "--set changes the mesh, which a measured job keeps");
     }
     for (int i = 0; i < 2; i++) {
         layers[i] = MS_NEW(arena, int, counts[i]);
@@ -43,8 +44,7 @@ static ms_status add_layout(const ms_recorded *job, ms_job *const jobs[2], const
     }
     bool is_reordered = !ms_recorded_has_order(job, &jobs[1]->program);
     if (!is_moved && !is_reordered) {
-        return ms_diag_error(diag, "--set changes neither the order of passes nor the layers of "
-                                   "stages; --transfers scales the times of transfers");
+        return ms_diag_error(diag, "--set changes neither the order of passes nor the layers");
     }
     ms_recorded_change *change = add(list, name);
     change->program = is_reordered ? &jobs[1]->program : NULL;
@@ -88,10 +88,36 @@ static void add_replicas(int count, uint64_t seed, ms_arena *arena, change_list 
     change->seed = seed;
 }
 
-/* Add the changes that are of interest where a call asks for none. */
-static void add_usual(const ms_recorded_findings *f, uint64_t seed, ms_arena *arena,
-                      change_list *list) {
+/* Add that the slowest stage has a layer less, and the fastest one more.  workload: has one virtual
+ * stage for each stage, and tells their layers. */
+static void add_moved_layer(const ms_recorded_findings *f, const ms_job *workload, ms_arena *arena,
+                            change_list *list) {
+    const ms_recorded_part_findings *stages = &f->parts[MS_PART_STAGE];
+    int *layers = MS_NEW(arena, int, stages->count);
+    int least = 0;
+    for (int s = 0; s < stages->count && layers != NULL; s++) {
+        layers[s] = workload->layout.stage_layers[s] - (s == stages->worst);
+        least = stages->slowdown[s] < stages->slowdown[least] ? s : least;
+    }
+    if (layers != NULL && layers[stages->worst] > 0 && least != stages->worst) {
+        layers[least]++;
+        ms_recorded_change *change =
+            add(list, ms_arena_printf(arena, "a layer from stage %d to %d", stages->worst, least));
+        change->layers_before = workload->layout.stage_layers;
+        change->layers_after = layers;
+        change->stages_after = stages->count;
+    }
+}
+
+/* Add the changes that are of interest where a call asks for none.  workload: NULL: none is
+ * given. */
+static void add_usual(const ms_recorded_findings *f, const ms_job *workload, uint64_t seed,
+                      ms_arena *arena, change_list *list) {
     const ms_recorded_part_findings *ranks = &f->parts[MS_PART_DP];
+    if (workload != NULL && workload->layout.stage_layers != NULL &&
+        f->job->model_stages == f->job->stages) {
+        add_moved_layer(f, workload, arena, list);
+    }
     if (f->job->dp > 1) {
         add_left_out(f->worst[0] / f->job->stages, f->worst[0] % f->job->stages, arena, list);
         add_left_out(ranks->values[ranks->worst], -1, arena, list);
@@ -115,6 +141,20 @@ static ms_status add_row(const ms_recorded_findings *f, const char *name, const 
         ms_value_add_double(row, "gain", 1.0 - changed.measured_s / f->measured_s);
     }
     return status;
+}
+
+/* The order in which changes come together: leaving out replicas comes last, the highest first, so
+ * that the numbers of the others hold; replicas are drawn from those that are left. */
+static int compare_changes(const void *a, const void *b) {
+    const ms_recorded_change *pair[2] = {a, b};
+    int ranks[2];
+    for (int i = 0; i < 2; i++) {
+        bool is_removal = pair[i]->without_dp >= 0 && pair[i]->without_stage < 0;
+        ranks[i] = pair[i]->replicas > 0 ? INT_MAX
+                   : is_removal          ? INT_MAX - 1 - pair[i]->without_dp
+                                         : 0;
+    }
+    return (ranks[0] > ranks[1]) - (ranks[0] < ranks[1]);
 }
 
 /* Add a row for each change alone, and one for all of them together where the call asks for
@@ -151,17 +191,21 @@ ms_status ms_recorded_add_whatifs(const ms_recorded_findings *f, const ms_record
     for (size_t i = 0; i < request->left_out_count && status == MS_OK; i++) {
         status = read_left_out(f->job, request->left_out[i], arena, diag, list);
     }
-    if (status == MS_OK && request->transfer_factor >= 0.0) {
+    if (status != MS_OK) {
+        return status;
+    }
+    if (request->transfer_factor >= 0.0) {
         add(list, ms_arena_printf(arena, "transfers x %.6g", request->transfer_factor))
             ->transfer_factor = request->transfer_factor;
     }
-    if (status == MS_OK && request->replicas > 0) {
+    if (request->replicas > 0) {
         add_replicas(request->replicas, request->seed, arena, list);
     }
-    bool is_asked = status == MS_OK && list->count > 0;
-    if (status == MS_OK && !is_asked) {
-        add_usual(f, request->seed, arena, list);
+    bool is_asked = list->count > 0;
+    qsort(list->items, list->count, sizeof list->items[0], compare_changes);
+    if (!is_asked) {
+        add_usual(f, jobs[0], request->seed, arena, list);
     }
     ms_value *rows = ms_value_add(root, "whatif", MS_VALUE_ARRAY);
-    return status == MS_OK ? add_rows(f, list, is_asked, arena, diag, rows) : status;
+    return add_rows(f, list, is_asked, arena, diag, rows);
 }

@@ -19,8 +19,8 @@ bool ms_recorded_has_order(const ms_recorded *job, const ms_program *program) {
             if (!ms_recorded_is_pass(node->kind)) {
                 continue;
             }
-            const ms_action *action = &program->actions[next++];
-            if (next > program->first[s + 1] || action->pass != PASSES[node->kind] ||
+            const ms_action *action = &program->actions[next];
+            if (next++ == program->first[s + 1] || action->pass != PASSES[node->kind] ||
                 action->stage != node->gmc || (node->mb >= 0 && action->mb != node->mb)) {
                 return false;
             }
@@ -62,10 +62,8 @@ static ms_status check_workload(const ms_recorded *job, const ms_job *workload, 
         workload->program.mb_count != job->microbatches) {
         return ms_diag_error(diag,
                              "'%s' has dp %d, pp %d, %d virtual stages and %d microbatches; the "
-                             "workload '%s' has dp %d, pp %d, %d and %d",
-                             job->path, job->dp, job->stages, job->model_stages, job->microbatches,
-                             workload->name, dp, workload->layout.pp, workload->program.stages,
-                             workload->program.mb_count);
+                             "workload has others",
+                             job->path, job->dp, job->stages, job->model_stages, job->microbatches);
     }
     if (!ms_recorded_has_order(job, &workload->program)) {
         return ms_diag_error(diag, "the passes of '%s' are not in the order of the schedule '%s'",

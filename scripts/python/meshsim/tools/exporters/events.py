@@ -22,10 +22,9 @@ SOFTWARE = ""
 HAS_COMMENTS = True
 
 PASSES = {"forward": "forward-compute", "backward": "backward-compute", "input_gradient": "input-gradient-compute", "weight_gradient": "weight-gradient-compute"}
-TAIL = ("layernorm-grads-all-reduce", "mirror-grads-all-reduce", "embedding-grads-all-reduce", "separate-grads-all-reduce", "grads-reduce-scatter",
+TAIL = ("layernorm-grads-all-reduce", "embedding-grads-all-reduce", "separate-grads-all-reduce", "grads-reduce-scatter",
         "optimizer-clip-main-grad", "optimizer", "params-all-gather")
 """kinds in the order in which the rules of the table have them behind the last pass"""
-BIDIRECTIONAL = ("dualpipe", "chimera")
 HEAD = "dp_rank,stage,rank,step,optype,start_ts,duration,seq_id,mc,mb_id,gmc,pair"
 
 
@@ -87,7 +86,6 @@ class Trace(NamedTuple):
     """pipeline rank of each simulated rank"""
     sizes: List[Tuple[str, int, int]]
     """axis, size and stride of the mesh"""
-    is_bidirectional: bool
     launch_s: float
 
 
@@ -131,10 +129,9 @@ def _read_file(path: str, file: Any) -> Trace:
             events[rank].append(row)
     resolved = _text(file["input/resolved"][()]) if "input/resolved" in file else ""
     launch = re.search(r"^host\.launch = ([0-9.e+-]+)", resolved, re.M)
-    kind = re.search(r"^schedule\.kind = (\S+)", resolved, re.M)
     return Trace(events, dict(zip(file["ranks/rank"][:].tolist(), file["ranks/pp"][:].tolist())),
                  list(zip([_text(name) for name in file["mesh/axis"][:]], file["mesh/size"][:].tolist(), file["mesh/stride"][:].tolist())),
-                 kind is not None and kind[1] in BIDIRECTIONAL, float(launch[1]) if launch else 0.0)
+                 float(launch[1]) if launch else 0.0)
 
 
 # ---- workers ----
@@ -186,19 +183,19 @@ def _collect(trace: Trace, rank: int) -> Worker:
             else:
                 waiting.append(event)
         elif event.kind != "p2p":
-            worker.tail.append((_tail_kind(trace, event, any(kind == "optimizer" for kind, _, _ in worker.tail)), event.index, event.end_ps))
+            worker.tail.append((_tail_kind(event, any(kind == "optimizer" for kind, _, _ in worker.tail)), event.index, event.end_ps))
     _pair(worker)
     return worker
 
 
-def _tail_kind(trace: Trace, event: Event, is_updated: bool) -> str:
+def _tail_kind(event: Event, is_updated: bool) -> str:
     """The kind of an operation that is no part of a pass."""
     if event.kind == "optimizer":
         return "optimizer"
     if event.axis == "dp":
         return "params-all-gather" if is_updated else "grads-reduce-scatter"
     if event.axis == "pp":
-        return "mirror-grads-all-reduce" if trace.is_bidirectional else "embedding-grads-all-reduce"
+        return "embedding-grads-all-reduce"
     if event.axis == "other" and event.kind == "all_reduce":
         return "optimizer-clip-main-grad"
     return "layernorm-grads-all-reduce" if event.axis == "tp" else "separate-grads-all-reduce"
