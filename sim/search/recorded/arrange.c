@@ -214,9 +214,10 @@ static ms_status take_blocks(const arranging *a) {
     for (int i = 0; i < job->step_count * job->dp && status == MS_OK; i++) {
         status = take_block(a, i / job->dp, i % job->dp);
     }
-    for (int i = 0; i < job->step_count * job->dp * job->stages && status == MS_OK; i++) {
+    int64_t workers = (int64_t)job->step_count * job->dp * job->stages;
+    for (int64_t i = 0; i < workers && status == MS_OK; i++) {
         const ms_recorded_node *rows = a->rows + (size_t)(i / job->stages) * a->block;
-        status = check_passes(a, rows, i % job->stages);
+        status = check_passes(a, rows, (int)(i % job->stages));
     }
     return status;
 }

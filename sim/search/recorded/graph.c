@@ -213,7 +213,8 @@ static void order_messages(building *b, int stage, bool is_forward, int *pass_of
             wait_for(b, first_of(messages[is_send]), all.nodes[early - 2]);
         }
     }
-    for (int i = 0, k = 0; i < messages[0].count && b->status == MS_OK; i++) {
+    for (int i = 0, k = 0; i < messages[0].count && b->status == MS_OK && !b->arena->has_failed;
+         i++) {
         int recv = messages[0].nodes[i];
         for (; pass_of[recv] >= 0 && passes.nodes[k] != pass_of[recv]; k++) {
         }
@@ -250,7 +251,8 @@ static void add_messages(building *b) {
         }
     }
     enum { RECEIVES, SENDS, CHECK, ROUNDS };
-    for (int i = 0; i < ROUNDS * job->node_count && b->status == MS_OK; i++) {
+    for (int i = 0; i < ROUNDS * job->node_count && b->status == MS_OK && !b->arena->has_failed;
+         i++) {
         int round = i / job->node_count;
         int n = i % job->node_count;
         const ms_recorded_node *node = &job->nodes[n];

@@ -18,23 +18,24 @@ enum { CELLS_MAX = 64, SHOWN_MAX = 40, WHOLE_MAX = 1 << 24, TIME_MAX_S = 4000000
 enum { LINE_MAX_B = 1 << 16, BUFFER_B = 1 << 18 };
 static const int64_t PS_PER_S = 1000000000000;
 
-#define LONELY                .is_lonely = true
-#define MEAN                  .has_mean = true
-#define ACROSS                .is_across_dp = true
-#define KIND(kind, name, ...) [kind] = {name, name, kind, __VA_ARGS__}
+#define LONELY                  .is_lonely = true
+#define MEAN                    .has_mean = true
+#define ACROSS                  .is_across_dp = true
+#define ROW(kind, n, g, f, ...) [kind] = {.name = n, .group = g, .first = f, __VA_ARGS__}
+#define KIND(kind, own, ...)    ROW(kind, own, own, kind, __VA_ARGS__)
 const ms_recorded_kind_row MS_RECORDED_KINDS[MS_RECORDED_KIND_COUNT] = {
     KIND(MS_RECORDED_FORWARD, "forward-compute", LONELY, MEAN),
     KIND(MS_RECORDED_BACKWARD, "backward-compute", LONELY, MEAN),
     KIND(MS_RECORDED_INPUT_GRAD, "input-gradient-compute", LONELY, MEAN),
     KIND(MS_RECORDED_WEIGHT_GRAD, "weight-gradient-compute", LONELY, MEAN),
-    [MS_RECORDED_FORWARD_SEND] = {"forward-send", "forward-pp-comm", MS_RECORDED_FORWARD_SEND},
-    [MS_RECORDED_FORWARD_RECV] = {"forward-recv", "forward-pp-comm", MS_RECORDED_FORWARD_SEND},
-    [MS_RECORDED_BACKWARD_SEND] = {"backward-send", "backward-pp-comm", MS_RECORDED_BACKWARD_SEND},
-    [MS_RECORDED_BACKWARD_RECV] = {"backward-recv", "backward-pp-comm", MS_RECORDED_BACKWARD_SEND},
+    ROW(MS_RECORDED_FORWARD_SEND, "forward-send", "forward-pp-comm", MS_RECORDED_FORWARD_SEND),
+    ROW(MS_RECORDED_FORWARD_RECV, "forward-recv", "forward-pp-comm", MS_RECORDED_FORWARD_SEND),
+    ROW(MS_RECORDED_BACKWARD_SEND, "backward-send", "backward-pp-comm", MS_RECORDED_BACKWARD_SEND),
+    ROW(MS_RECORDED_BACKWARD_RECV, "backward-recv", "backward-pp-comm", MS_RECORDED_BACKWARD_SEND),
     KIND(MS_RECORDED_PARAMS, "params-all-gather", ACROSS),
     KIND(MS_RECORDED_GC, "gc", LONELY, MEAN),
     KIND(MS_RECORDED_LAYERNORM, "layernorm-grads-all-reduce", LONELY),
-    KIND(MS_RECORDED_EMBEDDING, "embedding-grads-all-reduce", 0),
+    KIND(MS_RECORDED_EMBEDDING, "embedding-grads-all-reduce"),
     KIND(MS_RECORDED_SEPARATE, "separate-grads-all-reduce", LONELY),
     KIND(MS_RECORDED_GRADS, "grads-reduce-scatter", ACROSS),
     KIND(MS_RECORDED_CLIP, "optimizer-clip-main-grad", ACROSS),
@@ -60,9 +61,8 @@ typedef struct row_reader {
     uint32_t line;
     int places[CELLS_MAX]; /* column of each cell; -1: none of ours */
     int cells;             /* of a line */
-    int64_t origin_s;      /* start of the first row, in whole seconds */
-    bool has_origin;
-    ms_status status; /* MS_E_INPUT once a fault was reported */
+    int64_t origin_s;      /* start of the first row, in whole seconds; INT64_MIN: none */
+    ms_status status;      /* MS_E_INPUT once a fault was reported */
 } row_reader;
 
 /* Report that a cell is not what its column holds. */
@@ -138,8 +138,7 @@ static int64_t read_time(row_reader *r, int column, ms_span text) {
     int64_t ps = 0;
     bool is_valid = read_seconds(text, &seconds, &ps);
     if (is_valid && column == COLUMN_START) {
-        r->origin_s = r->has_origin ? r->origin_s : seconds;
-        r->has_origin = true;
+        r->origin_s = r->origin_s == INT64_MIN ? seconds : r->origin_s;
         seconds -= r->origin_s;
     }
     if (!is_valid || seconds > TIME_MAX_S || seconds < (column == COLUMN_START ? -TIME_MAX_S : 0)) {
@@ -236,7 +235,7 @@ static bool next_line(row_reader *r, ms_span *line_out) {
     if (gzgets(r->file, r->text, LINE_MAX_B) == NULL) {
         int code = Z_OK;
         const char *why = gzerror(r->file, &code);
-        if (code == Z_ERRNO) {
+        if (code == Z_ERRNO || code == Z_MEM_ERROR) {
             ms_diag_error(r->diag, "cannot read '%s': %s", r->path, strerror(errno));
             r->status = MS_E_IO;
         } else if (code != Z_OK && code != Z_STREAM_END) {
@@ -257,7 +256,8 @@ static bool next_line(row_reader *r, ms_span *line_out) {
 
 ms_status ms_recorded_rows_read(const char *path, ms_arena *arena, ms_diag *diag,
                                 ms_vector *rows_out) {
-    row_reader r = {.path = path, .diag = diag, .text = MS_NEW(arena, char, LINE_MAX_B)};
+    row_reader r = {
+        .path = path, .diag = diag, .origin_s = INT64_MIN, .text = MS_NEW(arena, char, LINE_MAX_B)};
     ms_recorded_node row = {0};
     ms_span line;
     errno = 0;

@@ -39,8 +39,7 @@ ms_status ms_recorded_read(const char *path, uint32_t rules_off, ms_arena *arena
     if (job == NULL) {
         return ms_diag_no_memory(diag);
     }
-    job->path = path;
-    job->rules_off = rules_off;
+    *job = (ms_recorded){.path = path, .rules_off = rules_off};
     ms_status status = ms_recorded_rows_read(path, arena, diag, &rows);
     status = status == MS_OK ? ms_recorded_arrange(&rows, arena, diag, job) : status;
     ms_vector_release(&rows);

@@ -256,7 +256,6 @@ ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *aren
         }
         p->shares = find_shares(&f, (ms_recorded_part)part, p->values[p->worst], &replay, marks);
     }
-    f.timeline_step = 0;
     for (int step = 1; step < job->step_count; step++) {
         f.timeline_step = f.nodelay_s[step] > f.nodelay_s[f.timeline_step] ? step : f.timeline_step;
     }

@@ -7,7 +7,7 @@
 #include "search/recorded/change.h"
 
 /* Most changes of a call. */
-enum { CHANGES_MAX = 64 };
+enum { CHANGES_MAX = 4096 };
 
 /* The changes, in order. */
 typedef struct change_list {
