@@ -5,7 +5,7 @@ The dump has the passes of each pipeline rank on its GPU, in ms from the rank's 
 aligned by the passes that wait for each other, as two clocks are by a message there and one back: the least time from the end of a sending pass to the start of
 the pass that needs its result is then the same in both directions, and that is the time of every message between the two ranks.
 
-Source: AMD-AGI/Primus 0abd5018, tools/visualization/pp_vis/vis.py, and the functions around `dump_pp_data`.
+Source: AMD-AGI/Primus 0abd5018, the reader of tools/visualization/pp_vis, and the functions around `dump_pp_data`.
 """
 
 from __future__ import annotations
