@@ -74,6 +74,32 @@ class OnPaper(Replay):
         self.assertEqual(self.replay(text)["step_t_nodelay"]["0"], 2.2)
         self.assertEqual(self.replay(text, "--without", "posted")["step_t_nodelay"]["0"], 2)
 
+    def test_gradients_reduced_beside_the_passes(self):
+        """With separate gradients the reductions follow the last backward pass of their chunk, and the rest both them and garbage collection."""
+        rows = [("forward-compute", 0, 1, 0), ("forward-compute", 1, 1, 1), ("backward-compute", 2, 2, 1), ("grads-reduce-scatter", 4, 3, 1), ("backward-compute", 4, 2, 0),
+                ("gc", 6, 0.5, -1), ("grads-reduce-scatter", 7, 2, 0), ("layernorm-grads-all-reduce", 9, 0.1, -1), ("separate-grads-all-reduce", 9.1, 0.2, -1),
+                ("optimizer-clip-main-grad", 9.3, 0.3, -1), ("optimizer", 9.6, 0.4, -1)]
+        text = "dp_rank,stage,step,optype,start_ts,duration,mc,mb_id\n" + "".join(
+            f"0,0,0,{kind},{start},{length},{mc},{0 if 'compute' in kind else -1}\n" for kind, start, length, mc in rows)
+        # chunk 1's reduction ends at 7, chunk 0's waits for it and ends at 9; then 1 s
+        self.assertEqual(self.replay(text)["step_t_nodelay"]["0"], 10)
+        shorter = self.replay(text.replace("grads-reduce-scatter,4,3,", "grads-reduce-scatter,4,1,"))
+        self.assertEqual(shorter["step_t_nodelay"]["0"], 6 + 2 + 1)  # chunk 0's begins behind its pass at 6
+        # without separate ones: 6, gc 0.5, layernorm 0.1, reductions 3 and 2, norm 0.3, update 0.4
+        other = "".join(line + "\n" for line in text.splitlines() if "separate" not in line)
+        self.assertEqual(self.replay(other)["step_t_nodelay"]["0"], 12.3)
+
+    def test_messages_that_were_never_launched(self):
+        """A receive that is posted behind the last pass of its direction, and a send that ends before the first one, have no partner and change nothing."""
+        table = self.two(((1, 2), (1, 2)), 0.1)
+        found = self.replay(write(table, 2))
+        end = max(row[6] + row[7] for row in table)
+        more = [(0, 0, 0, "backward-recv", 2, 2, end, SECOND), *((*row[:4], row[4] + (row[3] == "forward-send"), *row[5:]) for row in table),
+                (0, 0, 0, "forward-send", 0, 0, 0, SECOND // 10)]
+        extra = self.replay(write(more, 2))
+        self.assertEqual(extra["step_t_nodelay"], found["step_t_nodelay"])
+        self.assertEqual(extra["step_t_base"]["0"], found["step_t_base"]["0"] + 1)  # the receive itself ends a second later
+
     def test_shifts_and_factors(self):
         own, delay = noisy(3)
         table = make(4, 6, 2, [1, 2], own, delay)

@@ -79,7 +79,7 @@ static size_t largest_pool(const ms_recorded *job) {
 static double replay_all(const ms_recorded_replay *replay, double *times_out) {
     double sum = 0.0;
     for (int step = 0; step < replay->job->step_count; step++) {
-        double time_s = (double)ms_recorded_replay_step(replay, step) * 1e-12;
+        double time_s = (double)ms_recorded_replay_step(replay, step) / 1e12;
         sum += time_s;
         if (times_out != NULL) {
             times_out[step] = time_s;
@@ -216,10 +216,10 @@ static void find_means(ms_recorded_findings *f, ms_recorded_replay *replay, uint
     replay->delays = NULL;
     f->measured_s = replay_all(replay, f->nodelay_s);
     replay->is_ideal = marks;
-    f->ideal_s = (double)ms_recorded_replay_step(replay, 0) * 1e-12; /* equal in all steps */
+    f->ideal_s = (double)ms_recorded_replay_step(replay, 0) / 1e12; /* equal in all steps */
     double sum = 0.0;
     for (int step = 0; step < job->step_count; step++) {
-        sum += (double)job->base_ps[step] * 1e-12;
+        sum += (double)job->base_ps[step] / 1e12;
     }
     f->base_s = sum / job->step_count;
 }

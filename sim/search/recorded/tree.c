@@ -86,7 +86,7 @@ static void add_ideal(const ms_recorded_findings *f, ms_value *root) {
     for (int kind = 0; kind < MS_RECORDED_KIND_COUNT; kind++) {
         int64_t ideal_ps = f->ideal_ps[kind * job->stages];
         if (ideal_ps != 0 && ms_recorded_has_rule(job, MS_RULE_POOLED)) {
-            ms_value_add_double(object, MS_RECORDED_KINDS[kind].name, (double)ideal_ps * 1e-12);
+            ms_value_add_double(object, MS_RECORDED_KINDS[kind].name, (double)ideal_ps / 1e12);
         }
     }
 }
@@ -103,7 +103,7 @@ static void add_step_times(const ms_recorded_findings *f, ms_value *root) {
         objects[i] = ms_value_add(root, NAMES[i], MS_VALUE_OBJECT);
     }
     for (int step = 0; step < f->job->step_count; step++) {
-        const double values[NAME_COUNT] = {(double)f->job->base_ps[step] * 1e-12,
+        const double values[NAME_COUNT] = {(double)f->job->base_ps[step] / 1e12,
                                            f->replayed_s[step], f->nodelay_s[step], f->ideal_s,
                                            f->nodelay_s[step] / f->ideal_s};
         ms_value *row = ms_value_add(rows, NULL, MS_VALUE_OBJECT);
