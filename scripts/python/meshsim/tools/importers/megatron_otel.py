@@ -4,7 +4,7 @@
 Read are `megatron.microbatch.forward`, `megatron.microbatch.backward` and `megatron.optimizer_step` within `megatron.train_step`, of tensor-parallel rank 0 of every
 pipeline and data-parallel rank, in OTLP's JSON: one object, or one a line as the collector's file exporter writes them. Spans are times of the host.
 
-Source: NVIDIA/Megatron-LM 10e11801, docs/user-guide/observability/span-groups.md; names of attributes: nemo-lens; OTLP's JSON: opentelemetry-proto.
+Source: NVIDIA/Megatron-LM 10e11801, docs/user-guide/observability (span groups); names of attributes: nemo-lens; OTLP's JSON: opentelemetry-proto.
 """
 
 from __future__ import annotations
