@@ -16,7 +16,7 @@ from meshsim.tools.exporters._compare import Exported
 from meshsim.tools.exporters._job import read_job
 
 COMMAND = Command(
-    "say a workload, or a trace, in the words of other software", "KIND FILE", 2, 2,
+    "say a workload, or a trace, in the words of other software", "KIND WORKLOAD.yaml", 2, 2,
     "{kinds} Keys that the other software has no words for stand in the file as comments (of JSON on stderr), each with its value, what that software does instead, and "
     "why; in --json under 'unsaid'. These are found by reading the file back as 'import' does, so that what is not listed comes back as it is. Takes what 'search' writes, too.",
     "meshsim export megatron workloads/tiny.yaml -o train.sh",
