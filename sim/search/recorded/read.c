@@ -65,12 +65,14 @@ typedef struct row_reader {
     ms_status status;      /* MS_E_INPUT once a fault was reported */
 } row_reader;
 
+/* The place of the current line of a reader. */
+#define LINE_OF(r) (&(ms_mark){.file = (r)->path, .line = (int)(r)->line})
+
 /* Report that a cell is not what its column holds. */
 static void fault(row_reader *r, int column, const ms_span *cell, const char *expected) {
-    const ms_mark mark = {.file = r->path, .line = (int)r->line};
     int length = (int)(cell->to - cell->from);
-    r->status = ms_diag_at(r->diag, &mark, COLUMNS[column], "expected %s, got '%.*s'", expected,
-                           length > SHOWN_MAX ? SHOWN_MAX : length, cell->from);
+    r->status = ms_diag_at(r->diag, LINE_OF(r), COLUMNS[column], "expected %s, got '%.*s'",
+                           expected, length > SHOWN_MAX ? SHOWN_MAX : length, cell->from);
 }
 
 /* Read a whole number from `low` to WHOLE_MAX. */
@@ -164,8 +166,7 @@ static uint8_t read_kind(row_reader *r, ms_span text, uint8_t last) {
     for (int kind = 0; kind < MS_RECORDED_KIND_COUNT; kind++) {
         names[kind] = MS_RECORDED_KINDS[kind].name;
     }
-    const ms_mark mark = {.file = r->path, .line = (int)r->line};
-    r->status = ms_diag_at(r->diag, &mark, COLUMNS[COLUMN_KIND], "unknown kind '%s'%s", word,
+    r->status = ms_diag_at(r->diag, LINE_OF(r), COLUMNS[COLUMN_KIND], "unknown kind '%s'%s", word,
                            ms_nearest_hint(word, names, MS_RECORDED_KIND_COUNT).text);
     return 0;
 }
@@ -202,8 +203,7 @@ static void read_head(row_reader *r, ms_span line) {
     }
     for (int i = 0; i < COLUMN_NEEDED; i++) {
         if (!has[i]) {
-            const ms_mark mark = {.file = r->path, .line = (int)r->line};
-            r->status = ms_diag_at(r->diag, &mark, NULL,
+            r->status = ms_diag_at(r->diag, LINE_OF(r), NULL,
                                    "the column '%s' is missing in the first line", COLUMNS[i]);
         }
     }
@@ -222,10 +222,18 @@ static void read_row(row_reader *r, ms_span line, ms_recorded_node *row) {
         count++;
     }
     if (count != r->cells) {
-        const ms_mark mark = {.file = r->path, .line = (int)r->line};
-        r->status = ms_diag_at(r->diag, &mark, NULL,
+        r->status = ms_diag_at(r->diag, LINE_OF(r), NULL,
                                "the line has another number of cells than the first line");
     }
+}
+
+/* Report that the file cannot be read, with errno; 0: the library has no memory. */
+static ms_status cannot_read(const row_reader *r) {
+    if (errno == 0 || errno == ENOMEM) {
+        return ms_diag_no_memory(r->diag);
+    }
+    ms_diag_error(r->diag, "cannot read '%s': %s", r->path, strerror(errno));
+    return MS_E_IO;
 }
 
 /* Get the next line of a file, which may be compressed. Returns false behind the last one, and
@@ -236,8 +244,7 @@ static bool next_line(row_reader *r, ms_span *line_out) {
         int code = Z_OK;
         const char *why = gzerror(r->file, &code);
         if (code == Z_ERRNO || code == Z_MEM_ERROR) {
-            ms_diag_error(r->diag, "cannot read '%s': %s", r->path, strerror(errno));
-            r->status = MS_E_IO;
+            r->status = cannot_read(r);
         } else if (code != Z_OK && code != Z_STREAM_END) {
             why = code == Z_BUF_ERROR ? "the compressed text ends early" : why;
             r->status = ms_diag_at(r->diag, &mark, NULL, "is damaged: %s", why);
@@ -263,8 +270,7 @@ ms_status ms_recorded_rows_read(const char *path, ms_arena *arena, ms_diag *diag
     errno = 0;
     r.file = r.text == NULL ? NULL : gzopen(path, "rb");
     if (r.file == NULL || gzbuffer(r.file, BUFFER_B) != 0) {
-        ms_diag_error(diag, "cannot read '%s': %s", path, strerror(errno == 0 ? ENOMEM : errno));
-        return MS_E_IO;
+        return cannot_read(&r);
     }
     while (diag->errors < diag->limit && !rows_out->failed && next_line(&r, &line)) {
         if (line.from < line.to && *line.from != '#' && r.cells > 0) {
@@ -282,8 +288,7 @@ ms_status ms_recorded_rows_read(const char *path, ms_arena *arena, ms_diag *diag
         return ms_diag_no_memory(diag);
     }
     if (r.status == MS_OK && rows_out->count == 0) {
-        const ms_mark mark = {.file = path};
-        return ms_diag_at(diag, &mark, NULL, "has no rows of operations");
+        return ms_diag_at(diag, &(ms_mark){.file = path}, NULL, "has no rows of operations");
     }
     return r.status;
 }

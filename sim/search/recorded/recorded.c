@@ -57,9 +57,8 @@ ms_status ms_recorded_read(const char *path, uint32_t rules_off, ms_arena *arena
         ms_recorded_derive(job, scratch);
         if (job->clock_faults > 0) {
             ms_diag_warning(diag,
-                            "%ld transfers or delays in '%s' of -10 ms and less count as 0: the "
-                            "clocks of the workers disagree",
-                            job->clock_faults, path);
+                            "%ld transfers or delays of -10 ms and less count as 0: clocks differ",
+                            job->clock_faults);
         }
         *job_out = job;
     }
