@@ -2,7 +2,7 @@
 # program. Included by CMakeLists.txt, and run by the build as a script (-P) with OUTPUT and FOLDER.
 set(page_shared format.js parts.js charts.js) # of every page; scripts stand one behind the other, in this order
 set(page_trace ${page_shared} data.js timeline.js lanes.js sections.js assumptions.js traces.js page.js)
-set(page_results ${page_shared} grid.js plots.js search.js sweep.js compare.js validate.js results.js)
+set(page_results ${page_shared} grid.js plots.js search.js sweep.js compare.js validate.js replay.js results.js)
 if(CMAKE_SCRIPT_MODE_FILE)
   # page_bytes(NAME FILES...): appends the definition of NAME, the files one behind the other, to `code`.
   function(page_bytes name)

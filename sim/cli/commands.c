@@ -8,23 +8,10 @@
 /* The commands of this program in the order of the help page. A new command adds a row here and its
  * file cmd_NAME.c. */
 static const ms_command *const OWN[] = {
-    &ms_cmd_new,
-    &ms_cmd_run,
-    &ms_cmd_runs,
-    &ms_cmd_check,
-    &ms_cmd_platform,
-    &ms_cmd_mesh,
-    &ms_cmd_schedule,
-    &ms_cmd_search,
-    &ms_cmd_sweep,
-    &ms_cmd_merge,
-    &ms_cmd_textbook,
-    &ms_cmd_collective,
-    &ms_cmd_times,
-    &ms_cmd_compare,
-    &ms_cmd_report,
-    &ms_cmd_schema,
-    NULL,
+    &ms_cmd_new,      &ms_cmd_run,        &ms_cmd_runs,   &ms_cmd_check,  &ms_cmd_platform,
+    &ms_cmd_mesh,     &ms_cmd_schedule,   &ms_cmd_search, &ms_cmd_sweep,  &ms_cmd_merge,
+    &ms_cmd_textbook, &ms_cmd_collective, &ms_cmd_times,  &ms_cmd_replay, &ms_cmd_compare,
+    &ms_cmd_report,   &ms_cmd_schema,     NULL,
 };
 
 /* Commands of this program; room for all, with those of the Python package (5). */

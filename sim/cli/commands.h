@@ -20,6 +20,7 @@ extern const ms_command ms_cmd_collective;
 extern const ms_command ms_cmd_times;
 extern const ms_command ms_cmd_compare;
 extern const ms_command ms_cmd_report;
+extern const ms_command ms_cmd_replay;
 extern const ms_command ms_cmd_schema;
 
 /** All commands in the order of the help page, NULL-terminated; static storage. */

@@ -20,5 +20,6 @@ extern const ms_shown_table MS_COMPARE_TABLES[];
 extern const ms_shown_table MS_MESH_TABLES[];
 extern const ms_shown_table MS_SWEEP_TABLES[];
 extern const ms_shown_table MS_TIMES_TABLES[];
+extern const ms_shown_table MS_REPLAY_TABLES[]; /* shown_replay_tables.c */
 
 #endif

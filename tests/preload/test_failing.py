@@ -45,6 +45,7 @@ COMMANDS = [
     (["new", "--model", "{config}", "--platform", "dgx-h100", "--gpus", "64", "--batch", "64", "-o", "{}/w.yaml"], 15),
     (["sweep", "{sweep}", "--json", "--jobs", "1", "--csv", "{}/s.csv"], 15),
     (["search", TINY, "--vary", "batch.micro=1,3", "--fidelity", "analytic", "--jobs", "1", "--json", "-o", "{}/w.yaml"], 15),
+    (["replay", ROOT / "workloads/events/slow-stage.csv", "--set", "schedule.kind=zbh1", "--leave-out", "dp=1", "--json"], 25),
     (["run", TINY, "--set", "fidelity=analytic", "--whatif", "--json", "--jobs", "1"], 5),
 ]
 LONG = {"run", "report"}  # of which not even --all fails every allocation: most are SimGrid's, HDF5's, or of the page's tables

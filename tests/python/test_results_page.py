@@ -35,7 +35,7 @@ class ResultsPage(programs.ProgramTest):
     def test_data_are_what_json_prints(self):
         self.make_traces()
         for words, code in ((("search", TINY, *SMALL, "--whatif"), 0), (("search", TINY, "--vary", "mesh.tp=3"), 1), (("sweep", LINKS), 0), (("compare", "a.h5", "b.h5"), 1),
-                            (("validate", ROOT / "workloads/validation/cases.yaml", "--group", "korthikanti22"), 0)):
+                            (("validate", ROOT / "workloads/validation/cases.yaml", "--group", "korthikanti22"), 0), (("replay", ROOT / "workloads/events/slow-stage.csv"), 0)):
             _, data, printed = self.make(*words, exits=code)
             self.assertEqual("rest" in data["result"], words[0] == "search")
             data["result"].pop("rest", None)

@@ -2,7 +2,7 @@
 
 An exporter says what it can of a job in the words of other software, and tells of every key that these words leave unsaid: with the value it has in the job,
 the one it has there, and the reason. A kind is a module of `exporters` with KIND, SOFTWARE (whose file it is), HAS_COMMENTS (whether the file itself says what it
-leaves unsaid) and `write(job)`.
+leaves unsaid) and `write(job)`; one that takes a trace has `write_from_file(call, path)` in its place.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from meshsim.tools.exporters._compare import Exported
 from meshsim.tools.exporters._job import read_job
 
 COMMAND = Command(
-    "say a workload in the words of other software", "KIND WORKLOAD.yaml", 2, 2,
+    "say a workload, or a trace, in the words of other software", "KIND WORKLOAD.yaml", 2, 2,
     "{kinds} Keys that the other software has no words for stand in the file as comments (of JSON on stderr), each with its value, what that software does instead, and "
     "why; in --json under 'unsaid'. These are found by reading the file back as 'import' does, so that what is not listed comes back as it is. Takes what 'search' writes, too.",
     "meshsim export megatron workloads/tiny.yaml -o train.sh",
-    (Option("output", "write the file there, '-' for standard output", "FILE", letter="o", fallback="-", writes=".sh, .toml or .json"), PLATFORM, SET,
+    (Option("output", "write the file there, '-' for standard output", "FILE", letter="o", fallback="-", writes=".sh, .toml, .json or .csv"), PLATFORM, SET,
      Option("quiet", "do not tell what the file leaves unsaid"), JSON),
     kinds="exporters")
 
@@ -29,6 +29,11 @@ def write(call: Call, kind: str, workload: str) -> Exported:
     """Say a workload in the words of other software.  kind: the name of one.  workload: its file; the call's options `platform` and `set` change it.
     Raises Fault, what is wrong told, where the program refuses the workload, or where it has given costs and no model."""
     module = _module(kind)
+    if hasattr(module, "write_from_file"):  # of a trace, which no option changes
+        for option in ("platform", "set"):
+            if call.has(option):
+                call.refuse(f"'--{option}' changes a workload; 'export {kind}' takes a trace")
+        return module.write_from_file(call, workload)
     return module.write(read_job(call, workload, module.SOFTWARE))
 
 

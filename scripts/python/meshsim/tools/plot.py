@@ -9,6 +9,7 @@ import os
 from typing import Any, Mapping, Sequence
 
 from meshsim import plot
+from meshsim.tools import replay_file
 from meshsim.tools._call import USAGE, Call, Place, check_target, need, read_text, write_file
 from meshsim.tools._describe import Command, Option
 
@@ -42,6 +43,13 @@ def run(call: Call) -> None:
     """The command."""
     path = call.value("output", "-")
     form = call.value("format") or (os.path.splitext(path)[1][1:].lower() if path != "-" else "svg")
+    if call.value("of") == "replay":  # 'replay -o' calls this
+        need(call, "numpy", "h5py")
+        tree = _read(call, call.arguments[0])
+        if "timeline" not in tree:
+            call.refuse(f"'{call.arguments[0]}' is not what 'replay -o' hands over")
+        write_file(call, path, replay_file.content(tree))
+        return
     if form not in ("svg", "png", "pdf", "dot"):
         call.refuse(f"unknown format '{form}'; expected svg, png, pdf or dot", code=USAGE)
     check_target(call, path)

@@ -321,8 +321,26 @@ function watch(timeline) {
   window.addEventListener("beforeprint", refresh);
 }
 
+// Fill the page of the longest step of a replay ('replay -o'), which has neither costs nor a network.
+function showReplayedStep() {
+  const { summary } = DATA;
+  const stages = Object.keys(summary.S_worker[0].stage);
+  addSections([["workers", "Workers"], ["timeline", "Timeline"], ["keys", "Keys of the timeline"]]);
+  put("head", el("h1", {}, summary.workload), ...summary.in_words.map((sentence) => el("p", { className: "verdict" }, sentence)));
+  put("workers", table("S of each worker: the lower of its stage's and its data-parallel rank's", [["dp rank"], ...stages.map((stage) => [`stage ${stage}`, "number"])],
+    summary.S_worker.map((row, i) => [String(row.dp_rank), ...stages.map((stage) => figure(`/summary/S_worker/${i}/stage/${stage}`, ""))])));
+  const timeline = showTimeline();
+  showKeys();
+  watch(timeline);
+  finish({ timeline });
+}
+
 // Fill the page of a trace.
 function showPage() {
+  if (DATA.summary.S_worker) {
+    showReplayedStep();
+    return;
+  }
   addSections([["time", "Where the time goes"], ["timeline", "Timeline"], ["stages", "By pipeline rank"], ["path", "Critical path"], ["communication", "Communication"],
     ["whatif", "What one change would buy"], ["kernels", "Kernels"], ["assumptions", "Assumptions"], ["again", "Make it again"], ["keys", "Keys of the timeline"]]);
   section("head", showHead);

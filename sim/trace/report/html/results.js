@@ -1,4 +1,4 @@
-// Puts the page of a search, a sweep, a comparison or a validation together.
+// Puts the page of a search, a sweep, a comparison, a validation or a replay together.
 
 // Fill the section "Make it again": command, downloads and input files.
 function showAgain() {
@@ -19,7 +19,7 @@ function watchPlots() {
 
 // Fill the page by its kind.
 function showResultsPage() {
-  ({ search: showSearch, sweep: showSweep, compare: showCompare, validate: showValidate })[DATA.page]();
+  ({ search: showSearch, sweep: showSweep, compare: showCompare, validate: showValidate, replay: showReplay })[DATA.page]();
   section("again", showAgain);
   watchPlots();
   finish({ grids: GRIDS, plots: PLOTS });
