@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "search/recorded/change.h"
 
@@ -10,13 +11,13 @@
 enum { CHANGES_MAX = 4096 };
 
 /* The changes, in order. */
-typedef struct change_list {
+typedef struct asked_changes {
     ms_recorded_change items[CHANGES_MAX];
     size_t count;
-} change_list;
+} asked_changes;
 
 /* Append a change that changes nothing yet. */
-static ms_recorded_change *add(change_list *list, const char *name) {
+static ms_recorded_change *add(asked_changes *list, const char *name) {
     ms_recorded_change *change = &list->items[list->count < CHANGES_MAX ? list->count++ : 0];
     *change = (ms_recorded_change){
         .name = name, .without_dp = -1, .without_stage = -1, .transfer_factor = 1.0};
@@ -26,7 +27,7 @@ static ms_recorded_change *add(change_list *list, const char *name) {
 /* Add the change of schedule and layers that --set asks for.  jobs: of the workload, before and
  * after it. */
 static ms_status add_layout(const ms_recorded *job, ms_job *const jobs[2], const char *name,
-                            ms_arena *arena, ms_diag *diag, change_list *list) {
+                            ms_arena *arena, ms_diag *diag, asked_changes *list) {
     int counts[2] = {job->model_stages, jobs[1]->program.model_stages};
     int *layers[2];
     bool is_moved = false;
@@ -55,7 +56,7 @@ static ms_status add_layout(const ms_recorded *job, ms_job *const jobs[2], const
 }
 
 /* Add that a replica is left out, or replaced in a worker (stage >= 0). */
-static void add_left_out(int dp, int stage, ms_arena *arena, change_list *list) {
+static void add_left_out(int dp, int stage, ms_arena *arena, asked_changes *list) {
     ms_recorded_change *change = add(
         list, stage >= 0 ? ms_arena_printf(arena, "a usual worker for dp %d, stage %d", dp, stage)
                          : ms_arena_printf(arena, "without dp %d", dp));
@@ -63,26 +64,41 @@ static void add_left_out(int dp, int stage, ms_arena *arena, change_list *list) 
     change->without_stage = stage;
 }
 
+/* Read a word and the whole number behind it, such as "dp=" and 1, at *text, which moves behind
+ * them.  Returns false, and moves nothing, where they are not there. */
+static bool read_number(const char **text, const char *word, int *number_out) {
+    size_t length = strlen(word);
+    int end = 0;
+    if (strncmp(*text, word, length) != 0 ||
+        sscanf(*text + length, "%9d%n", number_out, &end) != 1) {
+        return false;
+    }
+    *text += length + (size_t)end;
+    return true;
+}
+
 /* Read --leave-out: "dp=1" or "dp=1,stage=3". */
 static ms_status read_left_out(const ms_recorded *job, const char *text, ms_arena *arena,
-                               ms_diag *diag, change_list *list) {
+                               ms_diag *diag, asked_changes *list) {
+    const char *rest = text;
     int dp = -1;
     int stage = -1;
-    int ends[2] = {0, 0};
-    int count = sscanf(text, "dp=%9d%n,stage=%9d%n", &dp, &ends[0], &stage, &ends[1]);
-    if (count < 1 || text[ends[count - 1]] != '\0' || dp < 0 || dp >= job->dp ||
-        (count == 2 && stage < 0) || stage >= job->stages) {
-        return ms_diag_usage(diag,
-                             "bad value '%s' for --leave-out; expected a replica such as dp=%d or "
-                             "a worker such as dp=%d,stage=%d",
-                             text, job->dp - 1, job->dp - 1, job->stages - 1);
+    bool has_replica = read_number(&rest, "dp=", &dp);
+    bool has_stage = has_replica && read_number(&rest, ",stage=", &stage);
+    if (!has_replica || *rest != '\0' || dp < 0 || dp >= job->dp || (has_stage && stage < 0) ||
+        stage >= job->stages) {
+        return ms_diag_usage(
+            diag,
+            "bad value '%s' for --leave-out; expected 'dp=D', or 'dp=D,stage=S' for a "
+            "worker, with D below %d and S below %d",
+            text, job->dp, job->stages);
     }
     add_left_out(dp, stage, arena, list);
     return MS_OK;
 }
 
 /* Add more replicas. */
-static void add_replicas(int count, uint64_t seed, ms_arena *arena, change_list *list) {
+static void add_replicas(int count, uint64_t seed, ms_arena *arena, asked_changes *list) {
     ms_recorded_change *change = add(list, ms_arena_printf(arena, "%d more replicas", count));
     change->replicas = count;
     change->seed = seed;
@@ -91,7 +107,7 @@ static void add_replicas(int count, uint64_t seed, ms_arena *arena, change_list 
 /* Add that the slowest stage has a layer less, and the fastest one more.  workload: has one virtual
  * stage for each stage, and tells their layers. */
 static void add_moved_layer(const ms_recorded_findings *f, const ms_job *workload, ms_arena *arena,
-                            change_list *list) {
+                            asked_changes *list) {
     const ms_recorded_part_findings *stages = &f->parts[MS_PART_STAGE];
     int *layers = MS_NEW(arena, int, stages->count);
     int least = 0;
@@ -112,7 +128,7 @@ static void add_moved_layer(const ms_recorded_findings *f, const ms_job *workloa
 /* Add the changes that are of interest where a call asks for none.  workload: NULL: none is
  * given. */
 static void add_usual(const ms_recorded_findings *f, const ms_job *workload, uint64_t seed,
-                      ms_arena *arena, change_list *list) {
+                      ms_arena *arena, asked_changes *list) {
     const ms_recorded_part_findings *ranks = &f->parts[MS_PART_DP];
     if (workload != NULL && workload->layout.stage_layers != NULL &&
         f->job->model_stages == f->job->stages) {
@@ -159,7 +175,7 @@ static int compare_changes(const void *a, const void *b) {
 
 /* Add a row for each change alone, and one for all of them together where the call asks for
  * them. */
-static ms_status add_rows(const ms_recorded_findings *f, const change_list *list, bool is_asked,
+static ms_status add_rows(const ms_recorded_findings *f, const asked_changes *list, bool is_asked,
                           ms_arena *arena, ms_diag *diag, ms_value *rows) {
     const ms_recorded *all = f->job;
     ms_status status = MS_OK;
@@ -179,7 +195,7 @@ static ms_status add_rows(const ms_recorded_findings *f, const change_list *list
 
 ms_status ms_recorded_add_whatifs(const ms_recorded_findings *f, const ms_recorded_whatif *request,
                                   ms_arena *arena, ms_diag *diag, ms_value *root) {
-    change_list *list = MS_NEW(arena, change_list, 1);
+    asked_changes *list = MS_NEW(arena, asked_changes, 1);
     ms_job *jobs[2] = {NULL, NULL};
     ms_status status = list == NULL ? ms_diag_no_memory(diag) : MS_OK;
     if (status == MS_OK && (request->workload != NULL || request->sets.count > 0)) {
