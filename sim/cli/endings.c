@@ -1,6 +1,6 @@
-/* Refuses output files whose name ends like another format than the one that the option writes, and
- * '-' where the output needs a file. The message names an option or a command that writes the other
- * format. */
+/* Refuses output files whose name ends like another format than the one that the option writes, an
+ * unknown ending of a picture, whose format is chosen by it, and '-' where the output needs a file.
+ * The message names an option or a command that writes the other format. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -117,7 +117,8 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
 }
 
 /* Check the last file name that was given for one option.  Returns MS_OK; MS_E_USAGE (reported). A
- * name without a known ending is accepted. */
+ * name without a known ending is accepted unless the ending chooses the format, as of pictures
+ * without --format. */
 static ms_status check_ending(const ms_invocation *call, const ms_option *option,
                               const ms_given *given) {
     const char *path = given->count == 0 ? "" : given->values[given->count - 1];
@@ -131,6 +132,14 @@ static ms_status check_ending(const ms_invocation *call, const ms_option *option
         return MS_OK;
     }
     const file_format *format = format_of(path);
+    bool is_named = ms_cli_knows(call, "format") && ms_cli_has(call, "format");
+    bool is_chosen = strstr(option->writes, ".svg") != NULL && !is_named;
+    if (format == NULL && is_chosen && strcmp(path, "-") != 0) {
+        return ms_diag_usage(call->diag,
+                             "option '--%s': the ending of '%s' chooses the format; expected a "
+                             "name in %s",
+                             option->name, path, option->writes);
+    }
     return format == NULL || is_written_by(option, format) ? MS_OK
                                                            : refuse(call, option, format, path);
 }
