@@ -196,10 +196,7 @@ static ms_status show(const ms_invocation *call, const sweep_study *shown) {
     const ms_cli_page page = {.title = shown->sweep.name,
                               .files = {files, sizeof files / sizeof files[0]}};
     ms_value *tree = make_tree(shown, call->arena);
-    bool is_drawn = false;
-    for (size_t i = 0; i < shown->count; i++) {
-        is_drawn = is_drawn || shown->rows[i].reason == NULL;
-    }
+    bool is_drawn = shown->counts.simulated + shown->counts.stored > 0;
     ms_status status = ms_cli_write_csv(call, "csv", tree);
     if (is_drawn) {
         status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;

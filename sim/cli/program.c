@@ -102,11 +102,10 @@ static void write_message(void *context, const char *text) {
     if (has_failed && state->errors_told == 0) {
         fprintf(stderr, "meshsim: error: %s\n", ms_failure_text());
         state->errors_told = 1;
-    } else if (!has_failed && state->diag->errors > state->errors_told) {
-        ms_cli_write_message(NULL, text);
-        state->errors_told = state->diag->errors;
     } else if (!has_failed) {
-        ms_cli_write_message(state->results, text);
+        bool is_error = state->diag->errors > state->errors_told;
+        ms_cli_write_message(is_error ? NULL : state->results, text);
+        state->errors_told = state->diag->errors;
     }
 }
 

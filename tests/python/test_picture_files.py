@@ -56,10 +56,12 @@ class PictureFiles(programs.ProgramTest):
         for words in calls:
             for name in ("x.gif", "x.webp", "x.eps", "x.bmp", "x.tiff", "x", "a.svg/x"):
                 said = self.meshsim(*words, name, code=2).stderr
-                self.assertIn(f"the ending of '{name}' chooses the format; expected a name in ", said)
+                self.assertIn(f"'{name}' must end in ", said)
         self.assertEqual(list(self.folder.iterdir()), [])
         self.meshsim("check", tiny, "--svg", "x.SVG")
+        self.meshsim("check", tiny, "--svg", "x.PNG")
         self.assertIn(b"<svg", (self.folder / "x.SVG").read_bytes())
+        self.assertEqual((self.folder / "x.PNG").read_bytes()[1:4], b"PNG")
         drawn = self.meshsim("check", tiny, "--json").stdout
         (self.folder / "t.json").write_text(drawn, encoding="utf-8")
         self.meshsim("plot", "t.json", "--format", "svg", "-o", "x")  # --format names what the ending does not

@@ -132,9 +132,10 @@ class Rows(InFolder):
             self.sweep.write_text(f"workload: {ROOT}/workloads/tiny.yaml\naxes:\n  - {axis}\n", encoding="utf-8")
             alone = run(self.sweep)
             self.assertEqual(alone[0], code)
+            run(self.sweep, "--store", self.store)
             for option in ("--plot", "--pareto"):
                 path = self.folder / "out.svg"
-                drawn = run(self.sweep, option, path)
+                drawn = run(self.sweep, option, path, *(["--store", self.store] if option == "--pareto" else []))
                 self.assertEqual(drawn[:2], alone[:2])
                 self.assertIn(reason, " ".join(drawn[1].split()))
                 self.assertEqual(drawn[2], alone[2] + "meshsim: note: no point could be simulated, so there is nothing to draw\n")

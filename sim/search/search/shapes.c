@@ -288,26 +288,25 @@ static bool fills(const ms_space *space, int axis, int left, bool is_open) {
 
 /* Append the sizes of the axes that cannot have size 1, such as " mesh.tp 3 or 6, mesh.pp 2". */
 static void list_sizes(const ms_space *space, ms_buffer *out) {
-    const char *before = "";
+    const char *before = " ";
     for (int axis = 0; axis < KNOWN_AXES; axis++) {
         const space_sizes *sizes = &space->sizes[axis];
         bool is_free = sizes->is_any || ms_space_has_number(sizes->items, (int)sizes->count, 1);
         for (size_t i = 0; i < sizes->count && !is_free; i++) {
-            ms_buffer_printf(out, "%s %s%s%d", before, i > 0 ? "" : MS_MESH_KEYS[axis],
-                             i > 0 ? "" : " ", sizes->items[i]);
-            before = i + 1 < sizes->count ? " or" : ",";
+            ms_buffer_printf(out, "%s%s %d", i > 0 ? " or" : before,
+                             i > 0 ? "" : MS_MESH_KEYS[axis], sizes->items[i]);
+            before = ", ";
         }
     }
     if (space->other_size > 1) {
-        ms_buffer_printf(out, "%s mesh.%s %d", before, space->other, space->other_size);
+        ms_buffer_printf(out, "%smesh.%s %d", before, space->other, space->other_size);
     }
 }
 
 void ms_space_add_no_mesh(const ms_space *space, ms_value *root) {
     enum { GPUS_MAX = 1 << 24 };
-    bool is_empty = space->shape_count == 0;
-    ms_value *list = is_empty ? ms_value_add(root, "no_mesh", MS_VALUE_ARRAY) : NULL;
-    for (size_t i = 0; i < space->cluster_count && is_empty; i++) {
+    ms_value *list = space->shape_count == 0 ? ms_value_add(root, "no_mesh", MS_VALUE_ARRAY) : NULL;
+    for (size_t i = 0; i < space->cluster_count && list != NULL; i++) {
         const space_cluster *at = &space->clusters[i];
         int node =
             at->nodes > 0 ? at->gpus / at->nodes : space->base.platform.cluster->gpus_per_node;
