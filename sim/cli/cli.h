@@ -206,8 +206,9 @@ ms_status ms_cli_write_file(const ms_invocation *call, const char *path, ms_buff
 ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *words,
                        bool *wants_help_out);
 
-/** Refuse output files whose names end like another format than the one that would be written; the
- * message names what writes that format.  Returns MS_OK; MS_E_USAGE (reported). */
+/** Refuse output files whose names end like another format than the one that would be written, and
+ * unknown endings where the ending chooses the format, as of pictures. The message names what
+ * writes the other format, or the known endings.  Returns MS_OK; MS_E_USAGE (reported). */
 ms_status ms_cli_check_endings(const ms_invocation *call);
 
 /** As ms_cli_check_endings, for '--output' alone, in a mode that writes fewer formats than the

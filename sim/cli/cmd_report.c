@@ -15,7 +15,7 @@ static const ms_option OPTIONS[] = {
     {"output", "FILE", .letter = 'o',
      .help =
          "where to write; the ending chooses the kind: .html, .svg, .png, .pdf, .json or .json.gz",
-     .writes = ".html, .svg, .png, .pdf or .json",
+     .writes = ".html, .svg, .png, .pdf, .json or .json.gz",
      .no_stdout = "the ending of the file's name chooses what is written"},
     {"markdown", .help = "of results: print tables in Markdown, as code hosts show them"},
     {MS_OPTION_TOKENS},

@@ -188,24 +188,32 @@ static void add_page(const sweep_study *shown, ms_value *root) {
     }
 }
 
-/* Write CSV, picture and page of HTML, then print the results unless a file is the standard
- * output. */
+/* Write CSV, pictures and page of HTML, then print the results unless a file is the standard
+ * output. Without any simulated point there is nothing to draw, which a note says below the
+ * results. */
 static ms_status show(const ms_invocation *call, const sweep_study *shown) {
     const char *files[] = {call->positionals[0], shown->sweep.request.workload};
     const ms_cli_page page = {.title = shown->sweep.name,
                               .files = {files, sizeof files / sizeof files[0]}};
     ms_value *tree = make_tree(shown, call->arena);
+    bool is_drawn = shown->counts.simulated + shown->counts.stored > 0;
     ms_status status = ms_cli_write_csv(call, "csv", tree);
-    status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
-    status = status == MS_OK ? ms_cli_draw_pareto(call, tree) : status;
+    if (is_drawn) {
+        status = status == MS_OK ? ms_cli_draw(call, "plot", NULL, tree) : status;
+        status = status == MS_OK ? ms_cli_draw_pareto(call, tree) : status;
+    }
     status = status == MS_OK ? ms_cli_write_html(call, &page, tree) : status;
-    if (status != MS_OK || ms_cli_uses_stdout(call, TARGETS)) {
-        return status;
+    if (status == MS_OK && !ms_cli_uses_stdout(call, TARGETS)) {
+        if (!ms_cli_has(call, "json")) {
+            add_page(shown, tree);
+        }
+        status = ms_cli_show(call, shown->sweep.name, MS_SWEEP_TABLES, tree);
     }
-    if (!ms_cli_has(call, "json")) {
-        add_page(shown, tree);
+    if (status == MS_OK && !is_drawn && (ms_cli_has(call, "plot") || ms_cli_has(call, "pareto"))) {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "no point could be simulated, so there is nothing to draw");
     }
-    return ms_cli_show(call, shown->sweep.name, MS_SWEEP_TABLES, tree);
+    return status;
 }
 
 /* ---- the study ---- */

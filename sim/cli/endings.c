@@ -1,11 +1,11 @@
-/* Refuses output files whose name ends like another format than the one that the option writes, and
- * '-' where the output needs a file. The message names an option or a command that writes the other
- * format. */
+/* Refuses output files whose name ends like another format than the one that the option writes, an
+ * unknown ending of a picture, whose format is chosen by it, and '-' where the output needs a file.
+ * The message names an option or a command that writes the other format. */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "cli/cli.h"
+#include "trace/report/report.h"
 
 /* Most endings of a format; bytes of a text that lists formats. */
 enum { ENDINGS_MAX = 4, TEXT_SIZE = 96 };
@@ -23,7 +23,7 @@ static const file_format FORMATS[] = {
     {"a trace in HDF5", {".h5", ".hdf5", ".hdf"}, "meshsim run WORKLOAD.yaml -o ", "writes it"},
     {"a picture", {".svg", ".png", ".pdf"}, "meshsim report TRACE.h5 -o ", "draws it"},
     {"JSON",
-     {".json", ".gz"},
+     {".json", ".json.gz"},
      "meshsim report TRACE.h5 -o ",
      "writes a viewer's trace, and '--json' prints results"},
     {"a table", {".csv"}, "meshsim schedule KIND -p P -m M --csv ", "writes a schedule as one"},
@@ -39,22 +39,15 @@ static const file_format FORMATS[] = {
     {"a picture as JPEG", {".jpg", ".jpeg"}, NULL, NULL},
     {"a page", {".html", ".htm"}, "meshsim report TRACE.h5 -o ", "makes it"},
     {"text", {".txt", ".log"}, NULL, NULL},
+    {"a compressed file", {".zip", ".gz"}, NULL, NULL}, /* behind JSON, which has .json.gz */
 };
-
-/* The ending of a file name from its last dot on, such as ".svg"; "" without a dot. */
-static const char *ending_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    const char *dot = strrchr(slash == NULL ? path : slash, '.');
-    return dot == NULL ? "" : dot;
-}
 
 /* The format that the ending of a file name stands for, in any case of letters; NULL: an unknown
  * ending, or none. */
 static const file_format *format_of(const char *path) {
-    const char *ending = ending_of(path);
     for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
         for (size_t e = 0; e < ENDINGS_MAX && FORMATS[i].endings[e] != NULL; e++) {
-            if (strcasecmp(ending, FORMATS[i].endings[e]) == 0) {
+            if (ms_report_has_ending(path, FORMATS[i].endings[e])) {
                 return &FORMATS[i];
             }
         }
@@ -117,7 +110,8 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
 }
 
 /* Check the last file name that was given for one option.  Returns MS_OK; MS_E_USAGE (reported). A
- * name without a known ending is accepted. */
+ * name without a known ending is accepted unless the ending chooses the format, as of pictures
+ * without --format. */
 static ms_status check_ending(const ms_invocation *call, const ms_option *option,
                               const ms_given *given) {
     const char *path = given->count == 0 ? "" : given->values[given->count - 1];
@@ -131,8 +125,15 @@ static ms_status check_ending(const ms_invocation *call, const ms_option *option
         return MS_OK;
     }
     const file_format *format = format_of(path);
-    return format == NULL || is_written_by(option, format) ? MS_OK
-                                                           : refuse(call, option, format, path);
+    if (format != NULL) {
+        return is_written_by(option, format) ? MS_OK : refuse(call, option, format, path);
+    }
+    bool is_named = ms_cli_knows(call, "format") && ms_cli_has(call, "format");
+    return is_named || strcmp(path, "-") == 0 || strstr(option->writes, ".svg") == NULL
+               ? MS_OK
+               : ms_diag_usage(call->diag,
+                               "option '--%s': '%s' must end in %s, which chooses the format",
+                               option->name, path, option->writes);
 }
 
 ms_status ms_cli_check_endings(const ms_invocation *call) {

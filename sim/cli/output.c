@@ -4,10 +4,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/failure.h"
 #include "base/target.h"
 #include "cli/cli.h"
+#include "cli/show_text.h"
 #include "trace/report/report.h"
 
 ms_status ms_cli_finish_stdout(const ms_invocation *call) {
@@ -71,12 +73,34 @@ static ms_status write_result(const ms_invocation *call, const char *path, const
     return is_kept ? MS_OK : ms_diag_no_memory(call->diag);
 }
 
+/* Append a message, for a terminal wrapped at the words of a page's width. A quoted line of a
+ * source is short already. Tools that read messages from a pipe or file get one line for each. */
+static void add_message(const char *text, ms_buffer *out) {
+    bool is_terminal = isatty(STDERR_FILENO) == 1;
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        ms_buffer line = {0};
+        ms_buffer_add(&line, text, length);
+        if (is_terminal && ms_show_width(text, length) > MS_SHOW_PAGE_WIDTH) {
+            ms_show_wrapped("", ms_buffer_text(&line), out);
+        } else {
+            ms_buffer_printf(out, "%s\n", ms_buffer_text(&line));
+        }
+        ms_buffer_release_part(&line, out);
+        text += length + (text[length] == '\n' ? 1 : 0);
+    }
+}
+
 void ms_cli_write_message(ms_vector *results, const char *text) {
+    ms_buffer wrapped = {0};
+    add_message(text, &wrapped);
+    const char *shown = wrapped.failed ? text : ms_buffer_text(&wrapped);
     /* Behind kept results the message is kept, too, so that both appear in order. */
     bool has_earlier = results != NULL && results->count > 0;
-    if (!has_earlier || !keep_result(results, NULL, text, strlen(text))) {
-        fputs(text, stderr);
+    if (!has_earlier || !keep_result(results, NULL, shown, strlen(shown))) {
+        fputs(shown, stderr);
     }
+    ms_buffer_release(&wrapped);
 }
 
 /* Write the kept results of one kind.  to_files: those that go to files; else those that go to the

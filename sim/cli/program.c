@@ -13,7 +13,6 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/job_options.h"
-#include "cli/show_text.h"
 #include "meshsim/program.h"
 
 /* Occupy the descriptors of standard streams that are closed. Otherwise the next file that is
@@ -94,43 +93,20 @@ typedef struct talk {
     int errors_told;    /* errors that were written so far */
 } talk;
 
-/* Append a message, for a terminal wrapped at the words of a page's width. A quoted line of a
- * source is short already. Tools that read messages from a pipe or file get one line for each. */
-static void add_message(const char *text, ms_buffer *out) {
-    bool is_terminal = isatty(STDERR_FILENO) == 1;
-    while (*text != '\0') {
-        size_t length = strcspn(text, "\n");
-        ms_buffer line = {0};
-        ms_buffer_add(&line, text, length);
-        if (is_terminal && ms_show_width(text, length) > MS_SHOW_PAGE_WIDTH) {
-            ms_show_wrapped("", ms_buffer_text(&line), out);
-        } else {
-            ms_buffer_printf(out, "%s\n", ms_buffer_text(&line));
-        }
-        ms_buffer_release_part(&line, out);
-        text += length + (text[length] == '\n' ? 1 : 0);
-    }
-}
-
 /* Write a message: `write` of the program's ms_diag, with a talk as its context. Errors are written
  * at once; notes and warnings in order with the kept results. After a failed system call only that
  * failure is written, once, as it may be the cause of any later error. */
 static void write_message(void *context, const char *text) {
     talk *state = context;
-    ms_buffer shown = {0};
-    add_message(text, &shown);
-    text = shown.failed ? text : ms_buffer_text(&shown);
     bool has_failed = ms_failure_count() > 0;
     if (has_failed && state->errors_told == 0) {
         fprintf(stderr, "meshsim: error: %s\n", ms_failure_text());
         state->errors_told = 1;
-    } else if (!has_failed && state->diag->errors > state->errors_told) {
-        fputs(text, stderr);
-        state->errors_told = state->diag->errors;
     } else if (!has_failed) {
-        ms_cli_write_message(state->results, text);
+        bool is_error = state->diag->errors > state->errors_told;
+        ms_cli_write_message(is_error ? NULL : state->results, text);
+        state->errors_told = state->diag->errors;
     }
-    ms_buffer_release(&shown);
 }
 
 /* Say which folder is missing and what to set, if the program lies apart from its data, as a copy

@@ -248,7 +248,8 @@ static void write_blocks(const ms_grid *grid, ms_buffer *out) {
     size_t used = natural_width(grid, 0, NAME_WIDTH_MAX);
     b.widths[0] = used;
     for (; b.to < grid->count && grid->columns[b.to]->kind < MS_SHOWN_BELOW; b.to++) {
-        size_t width = natural_width(grid, b.to, CELL_WIDTH_MAX);
+        bool is_bar = grid->columns[b.to]->kind == MS_SHOWN_BAR; /* no longer than a share of 1 */
+        size_t width = natural_width(grid, b.to, is_bar ? MS_SHOW_PAGE_WIDTH : CELL_WIDTH_MAX);
         if (b.to > b.from && used + 2 + width > MS_SHOW_PAGE_WIDTH) {
             b.end = b.to;
             write_block(&b, out);

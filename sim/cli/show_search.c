@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "base/units.h"
 #include "cli/show_text.h"
 #include "search/points.h"
@@ -174,7 +175,8 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
     const ms_search_findings *result = shown->result;
     const ms_job_spec *base = ms_space_base(shown->space);
     ms_value *root = ms_value_new_object(arena);
-    ms_value_add_string(root, "workload", base->name == NULL ? "" : base->name);
+    const char *name = base->name == NULL ? ms_path_stem(shown->workload, arena) : base->name;
+    ms_value_add_string(root, "workload", name);
     add_goal(shown->goal, root);
     ms_value_add_bool(root, "partial", result->is_partial);
     if (result->row_count == 0 && result->nearest.ratio > 0.0) {
@@ -201,6 +203,7 @@ ms_value *ms_show_search_tree(const ms_shown_search *shown, ms_arena *arena) {
         ms_value_add_double(expected, "bound_s", row->bound_s);
     }
     ms_value_add_string(root, "untried_schedules", ms_space_untried(shown->space)); /* or NULL */
+    ms_space_add_no_mesh(shown->space, root);
     add_reason_list("illegal", result->illegal, result->illegal_count, root);
     add_reason_list("failed", result->failed, result->failed_count, root);
     return root;

@@ -254,6 +254,7 @@ const ms_shown_table MS_SEARCH_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "offers"},
     {.title = "", .path = "results", .columns = FOUND_COLUMNS},
     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "page/notes"},
+    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "no_mesh"},
     {.title = "nothing was simulated before the interrupt; the best candidate by its estimate",
      .rows = MS_SHOWN_OF_FACTS,
      .columns = EXPECTED_FACTS},

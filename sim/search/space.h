@@ -18,6 +18,7 @@
 #include "base/config/config.h"
 #include "base/diag.h"
 #include "base/status.h"
+#include "base/value.h"
 #include "job/spec.h"
 
 /** The parameters of a space. All is borrowed, and outlives the space. */
@@ -102,6 +103,11 @@ bool ms_space_is_reordered(const ms_space *space, int64_t a, int64_t b);
 /** The kinds of schedules that the default space leaves out, and why; NULL: the space has not the
  * default schedules. Borrowed from the space. O(1). */
 const char *ms_space_untried(const ms_space *space);
+
+/** Add `no_mesh` to the result of a space without candidates: for each cluster the number of GPUs,
+ * the sizes of axes that do not divide it together, and the nearest numbers that they divide.
+ * Nothing is added where there are candidates.  A lack of memory shows in the tree's arena. */
+void ms_space_add_no_mesh(const ms_space *space, ms_value *root);
 
 /** Whether a value of a varied key, not of the mesh, sets the key of a setting ("key=value" or
  * "key"). O(values of the keys). */

@@ -57,6 +57,7 @@ class Messages(programs.ProgramTest):
         self.check_both("check", "no-such-workload")
         self.check_both("platform", "no-such-platform")
         self.check_both("new", "--model", "tiny", code=2)
+        self.assertTrue(self.check_both("run", "tiny", "--set", "model.hidden=65536", code=1)[0].startswith("meshsim: does not fit in memory: rank "))
 
     def test_the_caret_stands_under_the_value(self):
         for before in ("", f"name: {LONG}, ", f"name: {LONG}, description: {LONG}, "):

@@ -49,6 +49,23 @@ class PictureFiles(programs.ProgramTest):
 
     def test_other_endings_are_refused(self):
         self.assertIn("a picture as JPEG, which no command writes", self.draw("order.jpg", code=2))
+        tiny, platform = str(ROOT / "workloads/tiny.yaml"), "dgx-a100"
+        calls = (("schedule", "1f1b", "-p4", "-m8", "--gantt"), ("check", tiny, "--svg"), ("collective", "all_reduce", "--platform", platform, "-n8", "--plot"),
+                 ("sweep", str(ROOT / "workloads/studies/tiny-links.yaml"), "--plot"), ("platform", platform, "--svg"), ("search", tiny, "--pareto"),
+                 ("plot", "t.json", "-o"), ("report", "t.h5", "-o"))
+        for words in calls:
+            for name in ("x.gif", "x.webp", "x.eps", "x.bmp", "x.tiff", "x", "a.svg/x"):
+                said = self.meshsim(*words, name, code=2).stderr
+                self.assertIn(f"'{name}' must end in ", said)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.meshsim("check", tiny, "--svg", "x.SVG")
+        self.meshsim("check", tiny, "--svg", "x.PNG")
+        self.assertIn(b"<svg", (self.folder / "x.SVG").read_bytes())
+        self.assertEqual((self.folder / "x.PNG").read_bytes()[1:4], b"PNG")
+        drawn = self.meshsim("check", tiny, "--json").stdout
+        (self.folder / "t.json").write_text(drawn, encoding="utf-8")
+        self.meshsim("plot", "t.json", "--format", "svg", "-o", "x")  # --format names what the ending does not
+        self.assertIn(b"<svg", (self.folder / "x").read_bytes())
 
 
 if __name__ == "__main__":

@@ -152,7 +152,8 @@ class OfResults(programs.ProgramTest):
         self.assertIn("several files are drawn of collective, of run or of check", self.meshsim("plot", check, mesh, code=2).stderr)
         self.assertIn("unknown format 'gif'", self.meshsim("plot", check, "--format", "gif", code=2).stderr)
         self.assertIn("cannot be drawn", self.meshsim("plot", mesh, "--groups", "xx", code=3).stderr)
-        self.assertIn("cannot read 'none.json'", self.meshsim("plot", "none.json", code=4).stderr)
+        self.assertIn("cannot read 'none.json'", self.meshsim("plot", "none.json", code=3).stderr)
+        self.assertIn("cannot read '.': Is a directory", self.meshsim("plot", ".", code=3).stderr)
         self.assertIn("cannot write 'no/x.svg'", self.meshsim("plot", check, "-o", "no/x.svg", code=4).stderr)
         self.assertEqual([path.name for path in self.folder.iterdir() if path.suffix in (".svg", ".dot")], [])
 

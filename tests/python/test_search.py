@@ -375,6 +375,20 @@ class Answers(unittest.TestCase):
         self.assertEqual(json.loads(out)["counts"]["does_not_fit"], 2)
         code, out, _ = run("search", "workloads/tiny.yaml", "--vary", "mesh.tp=3", "--json")
         self.assertEqual((code, json.loads(out)["counts"]["enumerated"]), (1, 0))
+        self.assertEqual(json.loads(out)["workload"], "tiny")
+
+    def test_gpus_that_no_mesh_fills(self):
+        """tiny has nodes of 8 GPUs, tp 2, pp 2 and the replicas that are left: a number of GPUs fits if tp x pp divides it, or is it where dp is given."""
+        cases = ((["--vary", "mesh.tp=3"], "8 GPUs are not divided by mesh.tp 3, mesh.pp 2; nearest that are: 24"),
+                 (["--gpus", "1000", "--vary", "mesh.tp=16"], "1000 GPUs are not divided by mesh.tp 16, mesh.pp 2; nearest that are: 992 or 1024"),
+                 (["--gpus", "1000", "--vary", "mesh.tp=16,48", "--vary", "mesh.pp=all"], "1000 GPUs are not divided by mesh.tp 16 or 48; nearest that are: 992 or 1008"),
+                 (["--gpus", "64", "--vary", "mesh.tp=1,4", "--vary", "mesh.dp=3,9"], "64 GPUs are not divided by mesh.pp 2, mesh.dp 3 or 9; nearest that are: 24 or 72"))
+        for words, reason in cases:
+            code, out, _ = run("search", "workloads/tiny.yaml", *words, "--json")
+            self.assertEqual((code, json.loads(out)["no_mesh"]), (1, [reason]))
+            code, out, _ = run("search", "workloads/tiny.yaml", *words)
+            self.assertIn(reason, " ".join(out.split()))
+        self.assertNotIn("no_mesh", search("workloads/tiny.yaml", "--vary", "mesh.tp=2"))
 
     def test_what_fits_and_keeps_to_no_limit_is_told(self):
         code, out, _ = run("search", "workloads/tiny.yaml", "--vary", "mesh.tp=1,2", "--max", "step_time_s=1 ms")

@@ -127,6 +127,20 @@ class Rows(InFolder):
         self.assertEqual(json.loads(out)["counts"]["refused"], 2)
         self.assertEqual(code, 1)
 
+    def test_without_a_point_there_is_nothing_to_draw(self):
+        for axis, reason, code in (("mesh.tpp: [1]", "did you mean 'pp'?", 1), ("schedule.kind: ['csv:none.csv']", "no such file", 1), ("mesh.tp: [16]", "has 8", 1)):
+            self.sweep.write_text(f"workload: {ROOT}/workloads/tiny.yaml\naxes:\n  - {axis}\n", encoding="utf-8")
+            alone = run(self.sweep)
+            self.assertEqual(alone[0], code)
+            run(self.sweep, "--store", self.store)
+            for option in ("--plot", "--pareto"):
+                path = self.folder / "out.svg"
+                drawn = run(self.sweep, option, path, *(["--store", self.store] if option == "--pareto" else []))
+                self.assertEqual(drawn[:2], alone[:2])
+                self.assertIn(reason, " ".join(drawn[1].split()))
+                self.assertEqual(drawn[2], alone[2] + "meshsim: note: no point could be simulated, so there is nothing to draw\n")
+                self.assertFalse(path.exists())
+
 
 class Unknown(InFolder):
     """What nobody says is no number: null in JSON, nothing in CSV, NULL in SQLite."""

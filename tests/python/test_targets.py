@@ -52,10 +52,10 @@ class Targets(unittest.TestCase):
             ".json": ("report", cls.trace, "-o"),
             ".html": ("report", cls.trace, "-o"),
             ".csv": ("schedule", "1f1b", "-p4", "-m64", "--csv"),
-            ".gantt": ("schedule", "1f1b", "-p4", "-m64", "--gantt"),
-            ".compared": ("schedule", "--compare", "1f1b,gpipe", "-p4", "-m64", "--gantt"),
+            ".gantt.svg": ("schedule", "1f1b", "-p4", "-m64", "--gantt"),
+            ".compared.svg": ("schedule", "--compare", "1f1b,gpipe", "-p4", "-m64", "--gantt"),
             ".dot": ("platform", PLATFORM, "--dot"),
-            ".picture": ("platform", PLATFORM, "--svg"),
+            ".picture.svg": ("platform", PLATFORM, "--svg"),
             ".xml": ("platform", PLATFORM, "--simgrid-xml"),
             ".exported": ("export", "deepspeed", TINY, "--quiet", "-o"),
         }

@@ -266,3 +266,66 @@ ms_status ms_space_make_shapes(ms_space *space, ms_diag *diag) {
     space->shapes = ms_vector_keep(&shapes, space->arena);
     return status == MS_OK && space->shapes == NULL ? ms_diag_no_memory(diag) : status;
 }
+
+/* ---- spaces without a mesh ---- */
+
+/* Whether the sizes of an axis and of the axes after it can divide GPUs up. axis: from KNOWN_TP to
+ * KNOWN_AXES. left: GPUs divided by the sizes of the axes before. is_open: one of these axes takes
+ * any size, and so what is left. */
+static bool fills(const ms_space *space, int axis, int left, bool is_open) {
+    const space_sizes *sizes = &space->sizes[axis];
+    if (axis == KNOWN_AXES) {
+        return is_open || left == 1;
+    }
+    bool is_any = sizes->is_any || (axis == KNOWN_DP && !sizes->is_given);
+    bool is_filled = is_any && fills(space, axis + 1, left, true);
+    for (size_t i = 0; i < sizes->count && !is_filled; i++) {
+        is_filled =
+            left % sizes->items[i] == 0 && fills(space, axis + 1, left / sizes->items[i], is_open);
+    }
+    return is_filled;
+}
+
+/* Append the sizes of the axes that cannot have size 1, such as " mesh.tp 3 or 6, mesh.pp 2". */
+static void list_sizes(const ms_space *space, ms_buffer *out) {
+    const char *before = " ";
+    for (int axis = 0; axis < KNOWN_AXES; axis++) {
+        const space_sizes *sizes = &space->sizes[axis];
+        bool is_free = sizes->is_any || ms_space_has_number(sizes->items, (int)sizes->count, 1);
+        for (size_t i = 0; i < sizes->count && !is_free; i++) {
+            ms_buffer_printf(out, "%s%s %d", i > 0 ? " or" : before,
+                             i > 0 ? "" : MS_MESH_KEYS[axis], sizes->items[i]);
+            before = ", ";
+        }
+    }
+    if (space->other_size > 1) {
+        ms_buffer_printf(out, "%smesh.%s %d", before, space->other, space->other_size);
+    }
+}
+
+void ms_space_add_no_mesh(const ms_space *space, ms_value *root) {
+    enum { GPUS_MAX = 1 << 24 };
+    ms_value *list = space->shape_count == 0 ? ms_value_add(root, "no_mesh", MS_VALUE_ARRAY) : NULL;
+    for (size_t i = 0; i < space->cluster_count && list != NULL; i++) {
+        const space_cluster *at = &space->clusters[i];
+        int node =
+            at->nodes > 0 ? at->gpus / at->nodes : space->base.platform.cluster->gpus_per_node;
+        ms_buffer text = {0};
+        ms_buffer_printf(&text, "%d GPUs are not divided by", at->gpus);
+        list_sizes(space, &text);
+        const char *before = "; nearest that are: ";
+        for (int step = -node; step <= node; step += 2 * node) {
+            int gpus = at->gpus + step;
+            while (gpus > 0 && gpus < GPUS_MAX &&
+                   (gpus % space->other_size != 0 ||
+                    !fills(space, KNOWN_TP, gpus / space->other_size, false))) {
+                gpus += step;
+            }
+            if (gpus > 0 && gpus < GPUS_MAX) {
+                ms_buffer_printf(&text, "%s%d", before, gpus);
+                before = " or ";
+            }
+        }
+        ms_value_add_string(list, NULL, ms_buffer_keep(&text, root->arena));
+    }
+}

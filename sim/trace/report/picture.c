@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -114,7 +115,7 @@ bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out) {
 
 bool ms_report_has_ending(const char *path, const char *ending) {
     size_t length = strlen(path), end = strlen(ending);
-    return length >= end && strcmp(path + length - end, ending) == 0;
+    return length >= end && strcasecmp(path + length - end, ending) == 0;
 }
 
 /* Report that a picture cannot be written. */

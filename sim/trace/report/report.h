@@ -180,7 +180,7 @@ typedef struct ms_page_results {
  * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 
-/** Whether a file's name has an ending such as ".svg". */
+/** Whether a file's name has an ending such as ".svg", in any case of letters. */
 bool ms_report_has_ending(const char *path, const char *ending);
 
 /** Another program that reads a text and writes another one. */
@@ -208,12 +208,11 @@ ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_
 /** Write the report of traces to a file, by the ending of its name: .svg, .png and .pdf stack their
  * pictures, with a line below each but the first that says which inputs differ from the first
  * one's, .html makes a page that sets several side by side, .json takes one, .json.gz the same
- * compressed. The
- * traces are read one after the other. traces: [count] paths, count >= 1.  rows: of pictures and
- * pages.  training_tokens: a page also says what a training of so many tokens takes; 0: not.
- * Returns MS_OK; MS_E_USAGE (reported) for another ending or too many traces; MS_E_INPUT
- * and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report cannot be written, an older file
- * stays as it was; MS_E_NOMEM. */
+ * compressed, any other name gets SVG. The traces are read one after the other. traces: [count]
+ * paths, count >= 1.  rows: of pictures and pages.  training_tokens: a page also says what a
+ * training of so many tokens takes; 0: not. Returns MS_OK; MS_E_USAGE (reported) for too many
+ * traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report cannot be
+ * written, an older file stays as it was; MS_E_NOMEM. */
 ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
                           double training_tokens, const char *path, ms_diag *diag);
 

@@ -10,7 +10,6 @@
 
 /* Formats of reports. */
 typedef enum report_format {
-    FORMAT_NONE,
     FORMAT_PICTURE,
     FORMAT_HTML,
     FORMAT_JSON,
@@ -22,40 +21,25 @@ static bool is_stack(report_format format) {
     return format == FORMAT_PICTURE || format == FORMAT_HTML;
 }
 
-/* The format of a report by its name's ending; FORMAT_NONE: another ending. */
+/* The format of a report by its name's ending; that of a picture for any other ending. */
 static report_format format_of(const char *path) {
-    bool is_picture = ms_report_has_ending(path, ".svg") || ms_report_has_ending(path, ".png") ||
-                      ms_report_has_ending(path, ".pdf");
-    return is_picture                               ? FORMAT_PICTURE
-           : ms_report_has_ending(path, ".json")    ? FORMAT_JSON
+    return ms_report_has_ending(path, ".json")      ? FORMAT_JSON
            : ms_report_has_ending(path, ".json.gz") ? FORMAT_JSON_GZ
-           : ms_report_has_ending(path, ".html")    ? FORMAT_HTML
-                                                    : FORMAT_NONE;
+           : ms_report_has_ending(path, ".html") || ms_report_has_ending(path, ".htm")
+               ? FORMAT_HTML
+               : FORMAT_PICTURE;
 }
 
-/* Check that a report's name has a known ending. */
-static ms_status check_format(const char *path, ms_diag *diag) {
-    if (format_of(path) != FORMAT_NONE) {
-        return MS_OK;
-    }
-    ms_diag_error(diag,
-                  "'%s': unknown kind of report; the name must end in .html, .svg, .png, .pdf, "
-                  ".json or .json.gz",
-                  path);
-    return MS_E_USAGE;
-}
-
-/* Check all that can be known before the traces are read: the ending, the number of traces, the
- * target. */
+/* Check all that can be known before the traces are read: the number of traces and the target. */
 static ms_status check_request(size_t count, const char *path, ms_diag *diag) {
-    ms_status status = check_format(path, diag);
-    if (status == MS_OK && !is_stack(format_of(path)) && count > 1) {
+    ms_status status = MS_OK;
+    if (!is_stack(format_of(path)) && count > 1) {
         ms_diag_error(diag,
                       "'%s': a trace for a viewer is made of one run, got %zu; .svg and .html show "
                       "several",
                       path, count);
         status = MS_E_USAGE;
-    } else if (status == MS_OK && count > MS_GANTT_PICTURES_MAX) {
+    } else if (count > MS_GANTT_PICTURES_MAX) {
         ms_diag_error(diag, "'%s': a picture or page shows at most %d traces, got %zu", path,
                       MS_GANTT_PICTURES_MAX, count);
         status = MS_E_USAGE;

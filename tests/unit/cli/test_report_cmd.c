@@ -81,11 +81,15 @@ Test(report_cmd, faults_have_their_exit_codes) {
         {inside("bad.h5"), "/tmp/x.svg", 3, "no HDF5 file"},
         {"/none.h5", "/tmp/x.svg", 3, "No such file"},
         {"t.h5", "/none/x.svg", 4, "No such file"},
-        {"t.h5", "x.jpg", 2, "expected a name in .html, .svg, .png, .pdf or .json"},
+        {"t.h5", "x.jpg", 2, "expected a name in .html, .svg, .png, .pdf, .json or .json.gz"},
         {"t.h5", "x.picture", 2, "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
         {inside("bad.h5"), "/tmp/x.html", 3, "no HDF5 file"},
         {"t.h5", "/none/x.html", 4, "No such file"},
         {"t.h5", "/tmp", 2, "must end in"},
+        {"t.h5", "a.bmp", 2, "must end in"},
+        {"t.h5", "svg", 2, "must end in"},
+        {"t.h5", "json.gz", 2, "a compressed file, which no command writes"},
+        {"t.h5", "a.svg.gz", 2, "a compressed file, which no command writes"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         ms_run_result run = MS_RUN_IN(folder, "report", CASES[i].trace, "-o", CASES[i].output);

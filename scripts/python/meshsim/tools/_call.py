@@ -184,7 +184,8 @@ def read_text(call: Call, path: str, limit_B: int = TEXT_MAX_B) -> str:
         with (contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb")) as file:
             data = file.read(limit_B + 1)
     except OSError as error:
-        call.refuse(f"cannot read '{path}': {error.strerror}", code=FAILED)
+        is_of_file = isinstance(error, (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError))
+        call.refuse(f"cannot read '{path}': {error.strerror}", code=INPUT if is_of_file else FAILED)
     if len(data) > limit_B:
         call.refuse(f"'{path}' is larger than {limit_B // 2**20} MiB")
     try:

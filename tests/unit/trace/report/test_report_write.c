@@ -86,27 +86,6 @@ Test(report_write, pictures_of_traces_are_stacked_and_viewer_traces_are_not) {
     trace_fixture_release(&f);
 }
 
-Test(report_write, other_endings_are_refused) {
-    static const struct {
-        const char *name;
-        const char *cause;
-    } CASES[] = {{"a.htm", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
-                 {"a.bmp", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
-                 {"svg", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
-                 {"a.svg.gz", "must end in .html, .svg, .png, .pdf, .json or .json.gz"},
-                 {"json.gz", "must end in .html, .svg, .png, .pdf, .json or .json.gz"}};
-    trace_fixture f;
-    trace_fixture_write(&f, TRACE_SMALL);
-    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
-        f.messages.length = 0;
-        cr_assert_eq(write_one(&f, name_in(&f, CASES[i].name)), MS_E_USAGE);
-        cr_assert_not_null(strstr(ms_buffer_text(&f.messages), CASES[i].cause), "%s",
-                           ms_buffer_text(&f.messages));
-    }
-    cr_assert_eq(trace_fixture_files(&f), 1);
-    trace_fixture_release(&f);
-}
-
 Test(report_write, says_that_a_step_without_time_cannot_be_drawn) {
     static const char NO_TIME[] =
         "platform: {file: " MS_SOURCE_DIR "/platforms/ideal.yaml, nodes: 2}\n"
