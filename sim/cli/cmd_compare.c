@@ -25,7 +25,9 @@ static const ms_option OPTIONS[] = {
      .help = "guard only this key and all below it, and only against growing by more than SHARE"},
     {"max-decrease", "KEY=SHARE", .is_repeatable = true,
      .help = "the same against shrinking, for what is better when larger"},
-    {"top", "N", .help = "show N differences of each trace at most, the largest"},
+    {"top", "N",
+     .help = "show N differences of each trace at most, the largest, beside those that break a "
+             "guard that is named"},
     {"map", "OLD.h5=NEW.h5", .is_repeatable = true,
      .help = "compare the trace OLD.h5 of the folder A with NEW.h5 of B"},
     {"accept", .help = "make the traces of B the new baseline A, and exit with 0"},
@@ -233,8 +235,8 @@ const ms_command ms_cmd_compare = {
         "Prints the defaults that changed (keys that nobody typed and whose value differs, as a "
         "version of meshsim, a framework's profile or the file of a GPU type has another one), the "
         "inputs that differ, the versions where figures differ, then every quantity that differs "
-        "by more than the tolerance: the step time first, then numbers, largest first, what is on "
-        "one side only, and texts. '!' marks what breaks the guard.\n\n"
+        "by more than the tolerance: first what breaks the guard, marked with '!'; of equals the "
+        "step time, then numbers, largest first, what is on one side only, and texts.\n\n"
         "Exits with 1 when something that is guarded differs by more than is let pass, else with "
         "0. Guarded is what --only, --max-increase and --max-decrease name; everything but texts "
         "where neither "

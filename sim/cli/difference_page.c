@@ -1,7 +1,12 @@
 /* Prints the tables of `meshsim compare`, as text or in Markdown: a head with both sides and the
  * guards, for folders an overview of the traces, and a row for each difference. */
+#include <math.h>
+
 #include "cli/show_difference.h"
 #include "cli/shown_tables.h"
+
+/* Most quantities that the overview names for a trace; further ones are counted. */
+enum { NAMED_MAX = 3 };
 
 /* Append a sentence about a trace, or nothing. */
 typedef void (*sentence)(const ms_compared_trace *trace, ms_buffer *out);
@@ -22,10 +27,10 @@ static void add_sentence(const char *name, const ms_compared_trace *trace, sente
 }
 
 /* Add a row for each difference: key, both sides, relative change, and "!" if it breaks a guard.
- * name: as in add_sentence.  top: rows at most, the largest differences; 0: all. */
-static void add_rows(const char *name, const ms_differences *differences, long top,
+ * name: as in add_sentence.  most: rows at most, the first ones. */
+static void add_rows(const char *name, const ms_differences *differences, size_t most,
                      ms_value *list) {
-    for (size_t i = 0; i < differences->count && (top == 0 || i < (size_t)top); i++) {
+    for (size_t i = 0; i < differences->count && i < most; i++) {
         const ms_difference *difference = &differences->items[i];
         const char *sides[2] = {NULL, NULL};
         ms_buffer relative = {0};
@@ -39,6 +44,22 @@ static void add_rows(const char *name, const ms_differences *differences, long t
         ms_value_add_string(row, "change", ms_buffer_keep(&relative, list->arena));
         ms_value_add_string(row, "mark", difference->has_failed ? "!" : "");
     }
+}
+
+/* Make the text that names what breaks the guards, such as "memory.peak_B +55 %, 2 more"; NULL when
+ * memory runs out. */
+static const char *name_broken(const ms_differences *differences, ms_arena *arena) {
+    ms_buffer text = {0};
+    for (size_t i = 0; i < differences->failed && i < NAMED_MAX; i++) {
+        const ms_difference *broken = &differences->items[i]; /* these are the first items */
+        ms_buffer_printf(&text, "%s%s", i == 0 ? "" : ", ", broken->key);
+        ms_buffer_puts(&text, isfinite(broken->relative) ? " " : "");
+        ms_show_relative(broken, &text);
+    }
+    if (differences->failed > NAMED_MAX) {
+        ms_buffer_printf(&text, ", %zu more", differences->failed - NAMED_MAX);
+    }
+    return ms_buffer_keep(&text, arena);
 }
 
 /* Add a row for a trace to the overview of two folders. */
@@ -55,6 +76,7 @@ static void add_overview_row(const ms_compared_trace *trace, ms_value *list) {
     ms_value_add_double(row, "change", (times[1] - times[0]) / times[0]);
     ms_value_add_string(row, "what", is_equal ? "equal" : SIDES[trace->side]);
     ms_value_add_string(row, "mark", trace->has_failed ? "!" : "");
+    ms_value_add_string(row, "broken", name_broken(&trace->differences, list->arena));
 }
 
 /* Add both paths, the guards, the tolerances, and for folders the count of traces and their
@@ -82,6 +104,13 @@ static void add_head(const ms_shown_comparison *shown, ms_value *root) {
     }
 }
 
+/* The most differences of a trace that are shown: those of --top, and beside them all that break a
+ * guard that was named. Without a named guard every difference of numbers would be one. */
+static size_t most_rows(const ms_shown_comparison *shown, const ms_compared_trace *trace) {
+    size_t broken = shown->rules->guard_count == 0 ? 0 : trace->differences.failed;
+    return shown->top == 0 ? SIZE_MAX : broken + (size_t)shown->top;
+}
+
 /* Add the sentences and differences of each trace. Of two folders, traces without any difference
  * and those on one side only are in the overview alone. */
 static void add_traces(const ms_shown_comparison *shown, ms_value *root) {
@@ -99,9 +128,9 @@ static void add_traces(const ms_shown_comparison *shown, ms_value *root) {
             add_sentence(name, trace, ms_show_verdict, notes);
             add_sentence(name, trace, ms_show_unknown_defaults, notes);
             add_sentence(name, trace, ms_show_versions, versions);
-            add_rows(name, &trace->defaults, 0, defaults);
-            add_rows(name, &trace->inputs, 0, inputs);
-            add_rows(name, &trace->differences, shown->top, differences);
+            add_rows(name, &trace->defaults, SIZE_MAX, defaults);
+            add_rows(name, &trace->inputs, SIZE_MAX, inputs);
+            add_rows(name, &trace->differences, most_rows(shown, trace), differences);
         }
     }
 }

@@ -13,7 +13,8 @@ typedef struct ms_shown_comparison {
     const char *paths[2]; /**< of a and b, as the user gave them */
     const ms_compare_rules *rules;
     const ms_trace_comparison *comparison;
-    long top; /**< differences of each trace that the page and Markdown show at most; 0: all */
+    long top; /**< differences of each trace that the page and Markdown show at most, beside those
+                 that break a guard that was named; 0: all */
     ms_arena *arena; /**< for texts and trees */
 } ms_shown_comparison;
 

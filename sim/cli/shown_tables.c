@@ -448,6 +448,7 @@ static const ms_shown_column OVERVIEW_COLUMNS[] = {{"trace", "trace", MS_SHOWN_T
                                                    {"change", "change", MS_SHOWN_CHANGE},
                                                    {"what", "", MS_SHOWN_TEXT},
                                                    {"mark", "", MS_SHOWN_TEXT},
+                                                   {"broken", "breaks the guard", MS_SHOWN_BELOW},
                                                    {0}};
 static const ms_shown_column DIFFERENCE_COLUMNS[] = {{"key", "key", MS_SHOWN_TEXT},
                                                      {"trace", "trace", MS_SHOWN_TEXT},

@@ -206,12 +206,13 @@ static int order_class(const ms_difference *difference) {
     return a->type == MS_VALUE_STRING && b->type == MS_VALUE_STRING ? 3 : 1;
 }
 
-/* Order of two differences for qsort: by class, then the largest relative difference first, then by
- * key. */
+/* Order of two differences for qsort: those that break a guard first, then by class, then the
+ * largest relative difference first, then by key. */
 static int by_weight(const void *left, const void *right) {
     const ms_difference *a = left;
     const ms_difference *b = right;
-    int class_order = order_class(a) - order_class(b);
+    int class_order = a->has_failed != b->has_failed ? b->has_failed - a->has_failed
+                                                     : order_class(a) - order_class(b);
     double change_a = fabs(a->relative);
     double change_b = fabs(b->relative);
     return class_order != 0      ? class_order

@@ -72,7 +72,8 @@ typedef struct ms_compared_trace {
     ms_differences defaults;    /**< defaults that changed, by key; none is guarded */
     ms_differences inputs;      /**< inputs of the user that differ, of the workload and its
                                    platform, by key; none is guarded */
-    ms_differences differences; /**< of the results: step time first, then by size */
+    ms_differences differences; /**< of the results: what breaks a guard first, then the step time,
+                                   then by size */
     bool are_offers;            /**< the platform or the number of GPUs differs, and no guard was
                                    named */
     bool has_failed;            /**< a guarded quantity differs too much, or the trace is missing */

@@ -174,6 +174,24 @@ class Compare(unittest.TestCase):
             self.assertEqual([(key.replace("\\", ""), name) for key, name in shown], expected)
         self.assertEqual(json.loads(meshsim(*words, "--json", "--top", 1)[1])["differences"], whole)
 
+    def test_what_breaks_a_guard_is_never_hidden(self):
+        words = ("compare", self.folder / "base", self.folder / "now")
+        limits = [word for key in ("engine.ops", "memory.buffers_B", "energy_J") for word in ("--max-increase", f"{key}=0")]
+        found = json.loads(meshsim(*words, *limits, "--json")[1])["differences"]
+        broken = [(row["key"], f"{100 * row['relative']:+.3g} %") for row in found if row["failed"]]
+        self.assertGreaterEqual(len(broken), 2)
+        self.assertNotIn("step_time_s", dict(broken))
+        self.assertEqual([row["failed"] for row in found], [True] * len(broken) + [False] * (len(found) - len(broken)), "first in every form")
+        code, page = meshsim(*words, *limits, "--top", 1)
+        shown = [line.split() for line in page.decode().split("quantities that differ\nkey")[1].splitlines()[1:]]
+        self.assertEqual(code, 1)
+        self.assertEqual([line[0] for line in shown], [key for key, _ in broken] + ["step_time_s"], "one beside those that break a guard")
+        self.assertEqual([line[-1] == "!" for line in shown], [True] * len(broken) + [False])
+        self.assertIn(f" ! {', '.join(map(' '.join, broken))} new.h5 ", " ".join(page.decode().split()), "in the table of all traces")
+        cells = [line for line in meshsim(*words, *limits, "--markdown")[1].decode().splitlines() if line.startswith("| grown.h5 |")][0]
+        self.assertTrue(cells.replace("\\", "").endswith(f"| ! | {', '.join(map(' '.join, broken))} |"), cells)
+        self.assertRegex(" ".join(meshsim(*words)[1].decode().split()), r" ! step_time_s \+[0-9.]+ %, [^!]* %, \d+ more new\.h5 ")
+
     def test_renamed_traces_are_compared(self):
         words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5", "--json")
         traces = {row["trace"]: row for row in json.loads(meshsim(*words)[1])["traces"]}
