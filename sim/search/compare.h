@@ -118,7 +118,7 @@ ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *ar
 /** Compare two traces, or the traces (*.h5) of two folders by their names, of which the rules may
  * rename those of a. A trace that b lacks fails; one that only b has is a difference, and fails if
  * no guard was named. paths: [2], both files or both folders. *comparison_out: in `arena`. Returns
- * MS_OK; MS_E_USAGE as ms_compare_check_keys;
+ * MS_OK; MS_E_USAGE as ms_compare_check_keys, and for a renamed trace that its folder lacks;
  * MS_E_INPUT and MS_E_IO as ms_trace_read, and MS_E_INPUT for a folder beside a file or without
  * traces; all reported; MS_E_NOMEM. */
 ms_status ms_compare_traces(const char *const paths[2], const ms_compare_rules *rules,

@@ -167,11 +167,28 @@ static void merge(const listing lists[2], ms_trace_comparison *out) {
     }
 }
 
+/* Check that the folders have the traces that --map names. Returns MS_OK; MS_E_USAGE, each missing
+ * trace reported with the nearest name. */
+static ms_status check_renamed(pairing *p, const char *const paths[2], const listing lists[2]) {
+    ms_status status = MS_OK;
+    for (size_t i = 0; i < 2 * p->rules->renamed_count; i++) {
+        const listing *list = &lists[i % 2];
+        const char *name = p->rules->renamed[i / 2][i % 2];
+        if (bsearch(&name, list->names, list->count, sizeof name, ms_compare_names) == NULL) {
+            ms_diag_error(p->diag, "--map: no trace '%s' in '%s'%s", name, paths[i % 2],
+                          ms_nearest_hint(name, list->names, list->count).text);
+            status = MS_E_USAGE;
+        }
+    }
+    return status;
+}
+
 /* Compare the traces of two folders. */
 static ms_status compare_folders(pairing *p, const char *const paths[2], ms_trace_comparison *out) {
     listing lists[2] = {{0}, {0}};
     ms_status status = list_folder(p, paths[0], &lists[0]);
     status = status == MS_OK ? list_folder(p, paths[1], &lists[1]) : status;
+    status = status == MS_OK ? check_renamed(p, paths, lists) : status;
     if (status != MS_OK) {
         return status;
     }

@@ -200,6 +200,17 @@ class Compare(unittest.TestCase):
         done = subprocess.run([PROGRAM, *words[:3], "--map", "gone"], check=False, capture_output=True, text=True)
         self.assertEqual((done.returncode, "--map: expected OLD.h5=NEW.h5, got 'gone'" in done.stderr), (2, True))
 
+    def test_renamed_traces_must_be_there(self):
+        base, now = self.folder / "base", self.folder / "now"
+        for words, said in ((["gon.h5=new.h5"], [f"no trace 'gon.h5' in '{base}'; did you mean 'gone.h5'?"]),
+                            (["gone.h5=same.h5", "same.h5=nw.h5"], [f"no trace 'nw.h5' in '{now}'; did you mean 'new.h5'?"]),
+                            (["new.h5=gone.h5"], [f"no trace 'new.h5' in '{base}'\n", f"no trace 'gone.h5' in '{now}'\n"])):
+            maps = [word for one in words for word in ("--map", one)]
+            done = subprocess.run([PROGRAM, "compare", base, now, *maps, "--accept"], check=False, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout, [text for text in said if text not in done.stderr]), (2, "", []), done.stderr)
+            self.assertEqual(done.stderr.count("no trace"), len(said))
+        self.assertEqual(sorted(path.name for path in base.iterdir()), ["gone.h5", "grown.h5", "same.h5"])
+
     def test_accept_makes_a_new_baseline(self):
         with tempfile.TemporaryDirectory() as place:
             base, now = Path(place) / "base", self.folder / "now"
