@@ -30,7 +30,9 @@ static const ms_option OPTIONS[] = {
              "guard that is named"},
     {"map", "OLD.h5=NEW.h5", .is_repeatable = true,
      .help = "compare the trace OLD.h5 of the folder A with NEW.h5 of B"},
-    {"accept", .help = "make the traces of B the new baseline A, and exit with 0"},
+    {"accept",
+     .help = "make the traces of B the new baseline A, remove those of A that B lacks, and exit "
+             "with 0"},
     {"junit", "FILE.xml",
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
@@ -171,8 +173,10 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
 }
 
 /* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b has no
- * trace of the old name.  MS_E_IO, MS_E_INPUT or MS_E_NOMEM (reported). */
-static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace) {
+ * trace of the old name.  removed: its name is appended.  MS_E_IO, MS_E_INPUT or MS_E_NOMEM
+ * (reported). */
+static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace,
+                              ms_vector *removed) {
     const char *old = trace->paths[0], *to = old, *of_old_name = old;
     ms_buffer bytes = {0};
     ms_status status = MS_OK;
@@ -189,11 +193,40 @@ static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace
                      ? ms_target_write_text(to, ms_buffer_text(&bytes), bytes.length, call->diag)
                      : status;
     }
-    if (status == MS_OK && !ms_file_is_there(of_old_name) && unlink(old) != 0) {
-        ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
-        status = MS_E_IO;
+    if (status == MS_OK && !ms_file_is_there(of_old_name)) {
+        const char *name = strrchr(old, '/') + 1;
+        ms_vector_add(removed, &name, 1);
+        if (unlink(old) != 0) {
+            ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
+            status = MS_E_IO;
+        }
     }
     ms_buffer_release(&bytes);
+    return status;
+}
+
+/* Make all traces of b the baseline, and note what was written and removed. Returns as
+ * accept_trace. */
+static ms_status accept_all(const ms_invocation *call, const ms_trace_comparison *comparison) {
+    ms_vector removed = {.item_B = sizeof(const char *)};
+    ms_buffer names = {0};
+    ms_status status = MS_OK;
+    size_t written = 0;
+    for (size_t i = 0; i < comparison->count && status == MS_OK; i++) {
+        status = accept_trace(call, &comparison->traces[i], &removed);
+        written += comparison->traces[i].side != MS_COMPARE_ONLY_A;
+    }
+    for (size_t i = 0; i < removed.count; i++) {
+        ms_buffer_printf(&names, "%s%s", i == 0 ? " (" : ", ", MS_AT(&removed, const char *, i));
+    }
+    ms_buffer_puts(&names, removed.count == 0 ? "" : ")");
+    if (status == MS_OK) {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "accepted as the new baseline: %zu written, %zu removed%s", written,
+                     removed.count, ms_buffer_text(&names));
+    }
+    ms_vector_release(&removed);
+    ms_buffer_release(&names);
     return status;
 }
 
@@ -218,9 +251,7 @@ static ms_status run(const ms_invocation *call) {
                                        .arena = call->arena};
     status = tell(call, &shown);
     bool accepts = ms_cli_has(call, "accept");
-    for (size_t i = 0; i < comparison.count && accepts && status == MS_OK; i++) {
-        status = accept_trace(call, &comparison.traces[i]);
-    }
+    status = status == MS_OK && accepts ? accept_all(call, &comparison) : status;
     return status == MS_OK && !comparison.guarded_ok && !accepts ? MS_E_NO : status;
 }
 

@@ -233,6 +233,18 @@ class Compare(unittest.TestCase):
             done = subprocess.run([PROGRAM, "compare", base, now, "--accept"], check=False, capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
 
+    def test_accept_tells_what_it_wrote_and_removed(self):
+        with tempfile.TemporaryDirectory() as place:
+            base, now = Path(place) / "base", self.folder / "now"
+            shutil.copytree(self.folder / "base", base)
+            (base / "two.h5").write_bytes((base / "same.h5").read_bytes())
+            for words, said in ((["--map", "gone.h5=new.h5"], "3 written, 2 removed (gone.h5, two.h5)"), (["--json"], "3 written, 0 removed")):
+                done = subprocess.run([PROGRAM, "compare", base, now, "--accept", *words], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, f"meshsim: note: accepted as the new baseline: {said}"))
+            self.assertEqual(sorted(path.name for path in base.iterdir()), ["grown.h5", "new.h5", "same.h5"])
+            done = subprocess.run([PROGRAM, "compare", base / "same.h5", now / "grown.h5", "--accept"], check=False, capture_output=True, text=True)
+            self.assertEqual(done.stderr, "meshsim: note: accepted as the new baseline: 1 written, 0 removed\n")
+
     def test_any_text_is_legal_xml_and_json(self):
         target = self.folder / "n.xml"
         words = ("compare", self.path("base", "same"), self.path("now", "new"), "--only", "workload")
