@@ -26,13 +26,10 @@ static const ms_option OPTIONS[] = {
     {"max-decrease", "KEY=SHARE", .is_repeatable = true,
      .help = "the same against shrinking, for what is better when larger"},
     {"top", "N",
-     .help = "show N differences of each trace at most, the largest, beside those that break a "
-             "guard that is named"},
+     .help = "show N differences of each trace at most, and all that break a named guard"},
     {"map", "OLD.h5=NEW.h5", .is_repeatable = true,
      .help = "compare the trace OLD.h5 of the folder A with NEW.h5 of B"},
-    {"accept",
-     .help = "make the traces of B the new baseline A, remove those of A that B lacks, and exit "
-             "with 0"},
+    {"accept", .help = "make the traces of B, and only these, the new baseline A; exit with 0"},
     {"junit", "FILE.xml",
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
@@ -173,10 +170,10 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
 }
 
 /* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b has no
- * trace of the old name.  removed: its name is appended.  MS_E_IO, MS_E_INPUT or MS_E_NOMEM
- * (reported). */
+ * trace of the old name.  removed: [1], counted.  names: of removed traces, appended.  MS_E_IO,
+ * MS_E_INPUT or MS_E_NOMEM (reported). */
 static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace,
-                              ms_vector *removed) {
+                              size_t *removed, ms_buffer *names) {
     const char *old = trace->paths[0], *to = old, *of_old_name = old;
     ms_buffer bytes = {0};
     ms_status status = MS_OK;
@@ -194,8 +191,7 @@ static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace
                      : status;
     }
     if (status == MS_OK && !ms_file_is_there(of_old_name)) {
-        const char *name = strrchr(old, '/') + 1;
-        ms_vector_add(removed, &name, 1);
+        ms_buffer_printf(names, "%s%s", (*removed)++ == 0 ? "" : ", ", strrchr(old, '/') + 1);
         if (unlink(old) != 0) {
             ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
             status = MS_E_IO;
@@ -208,24 +204,19 @@ static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace
 /* Make all traces of b the baseline, and note what was written and removed. Returns as
  * accept_trace. */
 static ms_status accept_all(const ms_invocation *call, const ms_trace_comparison *comparison) {
-    ms_vector removed = {.item_B = sizeof(const char *)};
     ms_buffer names = {0};
     ms_status status = MS_OK;
-    size_t written = 0;
+    size_t written = 0, removed = 0;
     for (size_t i = 0; i < comparison->count && status == MS_OK; i++) {
-        status = accept_trace(call, &comparison->traces[i], &removed);
+        status = accept_trace(call, &comparison->traces[i], &removed, &names);
         written += comparison->traces[i].side != MS_COMPARE_ONLY_A;
     }
-    for (size_t i = 0; i < removed.count; i++) {
-        ms_buffer_printf(&names, "%s%s", i == 0 ? " (" : ", ", MS_AT(&removed, const char *, i));
-    }
-    ms_buffer_puts(&names, removed.count == 0 ? "" : ")");
     if (status == MS_OK) {
         ms_diag_note(call->diag, NULL, NULL,
-                     "accepted as the new baseline: %zu written, %zu removed%s", written,
-                     removed.count, ms_buffer_text(&names));
+                     "accepted as the new baseline: %zu written, %zu removed%s%s%s", written,
+                     removed, removed == 0 ? "" : " (", ms_buffer_text(&names),
+                     removed == 0 ? "" : ")");
     }
-    ms_vector_release(&removed);
     ms_buffer_release(&names);
     return status;
 }

@@ -5,6 +5,7 @@ usage: tests/python/test_compare.py MESHSIM
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -164,14 +165,46 @@ class Compare(unittest.TestCase):
         page = meshsim(*words, "--max-decrease", "bubble_fraction=1%")[1].decode()
         self.assertIn("guarded  bubble_fraction by at most -1 %\n", page)
 
+    def shown(self, *words):
+        """(trace, key) of the rows of all tables 'TRACE: quantities that differ', in text or Markdown."""
+        rows, trace = [], None
+        for line in meshsim(*words)[1].decode().splitlines():
+            title = re.fullmatch(r"(?:### )?(\S+\.h5): (.*)", line)
+            key = re.match(r"(?:\| )?([a-z]\S*)", line)
+            trace = title[1] if title and title[2] == "quantities that differ" else None if title else trace
+            if trace and not title and key and key[1] != "key":
+                rows.append((trace, key[1].replace("\\", "")))
+        return rows
+
+    def test_a_row_stands_on_one_line_of_a_terminal(self):
+        """Each table of a trace has one heading, with both values and the change, and no row is wider than 80 columns."""
+        words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5")
+        whole = json.loads(meshsim(*words, "--json")[1])["differences"]
+        self.assertEqual(self.shown(*words), [(row["trace"], row["key"]) for row in whole])
+        self.assertEqual(self.shown(*words, "--markdown"), [(row["trace"], row["key"]) for row in whole])
+        page = meshsim(*words)[1].decode()
+        heads = [line.split() for line in page.splitlines() if line.startswith("key ")]
+        self.assertEqual(heads, [["key", "a", "b"], ["key", "a", "b", "(b-a)/|a|"], ["key", "a", "b"], ["key", "a", "b"]])  # inputs and results; of new.h5 only texts
+        wide = [self.folder / f"wide{i}.h5" for i in range(2)]  # numbers of 14 columns, and a key of 36
+        for i, path in enumerate(wide):
+            shutil.copy(self.path("base", "same"), path)
+            with h5py.File(path, "r+") as trace:
+                summary = tree(trace)
+                summary["step_time_s"] = 1.23456781e100 * (1 + i * 1e-8)
+                summary["q" * 36] = 1.0 + i
+                put_tree(trace, summary)
+        lines = meshsim("compare", *wide)[1].decode().split("quantities that differ\n")[1].splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["key", "step_time_s", "q" * 36, "1"])
+        self.assertRegex(lines[1], r"^step_time_s +1\.23456781e\+100  1\.23456782e\+100 +\+1e-06 %  !$")
+        self.assertLessEqual(max(map(len, lines)), 80)
+
     def test_top_shows_the_largest(self):
         words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5")
         whole = json.loads(meshsim(*words, "--json")[1])["differences"]
         for top in (1, 3):
-            lines = meshsim(*words, "--markdown", "--top", top)[1].decode().split("### quantities that differ")[1].splitlines()
-            shown = [tuple(cell.strip(" `") for cell in line.split("|")[1:3]) for line in lines if ".h5" in line]
-            expected = [(row["key"], row["trace"]) for trace in ("grown.h5", "new.h5") for row in [one for one in whole if one["trace"] == trace][:top]]
-            self.assertEqual([(key.replace("\\", ""), name) for key, name in shown], expected)
+            for form in ((), ("--markdown",)):
+                self.assertEqual(self.shown(*words, *form, "--top", top),
+                                 [(trace, row["key"]) for trace in ("grown.h5", "new.h5") for row in [one for one in whole if one["trace"] == trace][:top]])
         self.assertEqual(json.loads(meshsim(*words, "--json", "--top", 1)[1])["differences"], whole)
 
     def test_what_breaks_a_guard_is_never_hidden(self):
@@ -183,7 +216,7 @@ class Compare(unittest.TestCase):
         self.assertNotIn("step_time_s", dict(broken))
         self.assertEqual([row["failed"] for row in found], [True] * len(broken) + [False] * (len(found) - len(broken)), "first in every form")
         code, page = meshsim(*words, *limits, "--top", 1)
-        shown = [line.split() for line in page.decode().split("quantities that differ\nkey")[1].splitlines()[1:]]
+        shown = [line.split() for line in page.decode().split("grown.h5: quantities that differ\nkey")[1].splitlines()[1:]]
         self.assertEqual(code, 1)
         self.assertEqual([line[0] for line in shown], [key for key, _ in broken] + ["step_time_s"], "one beside those that break a guard")
         self.assertEqual([line[-1] == "!" for line in shown], [True] * len(broken) + [False])
