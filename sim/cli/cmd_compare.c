@@ -142,18 +142,9 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 /* ---- the outcome ---- */
 
-/* Write the page of --html, if the option is given. The page's title has both paths, as the files
- * may have the same name in two folders. */
-static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
-    const ms_cli_page page = {
-        .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};
-    return ms_cli_has(call, "html")
-               ? ms_cli_write_html(call, &page, ms_show_differences_tree(shown))
-               : MS_OK;
-}
-
 /* Write the files of --junit and --html, then print the outcome. Files come first: where one cannot
- * be written, nothing is printed that looks like an answer. */
+ * be written, nothing is printed that looks like an answer. The page's title has both paths, as the
+ * files may have the same name in two folders. */
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
     static const char *const FILES[] = {"junit", "html", NULL};
     ms_buffer junit = {0};
@@ -161,7 +152,11 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
         ms_show_differences_junit(shown, &junit);
     }
     ms_status status = ms_cli_write_option(call, "junit", &junit);
-    status = status == MS_OK ? write_html(call, shown) : status;
+    if (status == MS_OK && ms_cli_has(call, "html")) {
+        const ms_cli_page page = {
+            .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};
+        status = ms_cli_write_html(call, &page, ms_show_differences_tree(shown));
+    }
     if (status != MS_OK || ms_cli_uses_stdout(call, FILES)) {
         return status;
     }
@@ -170,7 +165,8 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
 }
 
 /* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b has no
- * trace of the old name.  removed: [1], counted.  names: of removed traces, appended.  MS_E_IO,
+ * trace of the old name.  removed: [1], counted.  names: of removed traces, appended
+ * behind " (".  MS_E_IO,
  * MS_E_INPUT or MS_E_NOMEM (reported). */
 static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace,
                               size_t *removed, ms_buffer *names) {
@@ -191,7 +187,7 @@ static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace
                      : status;
     }
     if (status == MS_OK && !ms_file_is_there(of_old_name)) {
-        ms_buffer_printf(names, "%s%s", (*removed)++ == 0 ? "" : ", ", strrchr(old, '/') + 1);
+        ms_buffer_printf(names, "%s%s", (*removed)++ == 0 ? " (" : ", ", strrchr(old, '/') + 1);
         if (unlink(old) != 0) {
             ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
             status = MS_E_IO;
@@ -213,9 +209,8 @@ static ms_status accept_all(const ms_invocation *call, const ms_trace_comparison
     }
     if (status == MS_OK) {
         ms_diag_note(call->diag, NULL, NULL,
-                     "accepted as the new baseline: %zu written, %zu removed%s%s%s", written,
-                     removed, removed == 0 ? "" : " (", ms_buffer_text(&names),
-                     removed == 0 ? "" : ")");
+                     "accepted as the new baseline: %zu written, %zu removed%s%s", written, removed,
+                     ms_buffer_text(&names), removed == 0 ? "" : ")");
     }
     ms_buffer_release(&names);
     return status;
@@ -235,11 +230,8 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK) {
         return status;
     }
-    const ms_shown_comparison shown = {.paths = {call->positionals[0], call->positionals[1]},
-                                       .rules = &rules,
-                                       .comparison = &comparison,
-                                       .top = top,
-                                       .arena = call->arena};
+    const ms_shown_comparison shown = {
+        {call->positionals[0], call->positionals[1]}, &rules, &comparison, top, call->arena};
     status = tell(call, &shown);
     bool accepts = ms_cli_has(call, "accept");
     status = status == MS_OK && accepts ? accept_all(call, &comparison) : status;

@@ -75,7 +75,8 @@ static void add_overview_row(const ms_compared_trace *trace, ms_value *list) {
     ms_value_add_double(row, "step_a_s", times[0]);
     ms_value_add_double(row, "step_b_s", times[1]);
     ms_value_add_double(row, "change", (times[1] - times[0]) / times[0]);
-    ms_value_add_string(row, "what", is_equal ? "equal" : SIDES[trace->side]);
+    const char *equal = trace->differences.let_pass > 0 ? "within the tolerance" : "equal";
+    ms_value_add_string(row, "what", is_equal ? equal : SIDES[trace->side]);
     ms_value_add_string(row, "mark", trace->has_failed ? "!" : "");
     ms_value_add_string(row, "broken", name_broken(&trace->differences, list->arena));
 }
@@ -144,7 +145,8 @@ ms_status ms_show_differences(const ms_invocation *call, const ms_shown_comparis
     add_head(shown, root);
     add_traces(shown, root);
     return ms_cli_show(call,
-                       comparison->is_equal                                           ? "equal"
+                       comparison->is_equal && comparison->let_pass > 0 ? "within the tolerance"
+                       : comparison->is_equal                           ? "equal"
                        : !comparison->are_folders && comparison->traces[0].are_offers ? "two offers"
                        : comparison->guarded_ok ? "changed within the guard"
                                                 : "the guard is broken",

@@ -243,13 +243,11 @@ static void write_block(const block *b, ms_buffer *out) {
 /* The width up to which names stand in their rows: that which the other columns leave of a line,
  * where it is NAME_WIDTH_MIN or more, so that the rows stay whole; NAME_WIDTH_MAX at most. */
 static size_t name_room(const ms_grid *grid) {
-    size_t used = 0;
+    long room = MS_SHOW_PAGE_WIDTH;
     for (size_t c = 1; c < grid->count && grid->columns[c]->kind < MS_SHOWN_BELOW; c++) {
-        used += 2 + natural_width(grid, c, CELL_WIDTH_MAX);
+        room -= 2 + (long)natural_width(grid, c, CELL_WIDTH_MAX);
     }
-    bool fits_beside = used + NAME_WIDTH_MIN <= MS_SHOW_PAGE_WIDTH;
-    size_t room = fits_beside ? MS_SHOW_PAGE_WIDTH - used : NAME_WIDTH_MAX;
-    return room < NAME_WIDTH_MAX ? room : NAME_WIDTH_MAX;
+    return room < NAME_WIDTH_MIN || room > NAME_WIDTH_MAX ? NAME_WIDTH_MAX : (size_t)room;
 }
 
 /* Write a grid: as many columns beside each other as fit into 80, the others in further blocks

@@ -60,8 +60,8 @@ void ms_show_unknown_defaults(const ms_compared_trace *trace, ms_buffer *out);
 /** Whether ms_show_versions appends anything: figures and versions of the two traces differ. */
 bool ms_show_has_versions(const ms_compared_trace *trace);
 
-/** Append the outcome of one trace: "equal: 520 quantities compared", "2 of 520 quantities differ,
- * 1 breaks the guard", or "only in a". */
+/** Append the outcome of one trace: "equal: 520 quantities compared", "within the tolerance: 3
+ * quantities compared", "2 of 520 quantities differ, 1 breaks the guard", or "only in a". */
 void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out);
 
 /** Append the outcome of two folders: "traces: 1 equal, 2 differ, 0 on one side only; none breaks

@@ -84,6 +84,7 @@ typedef struct ms_trace_comparison {
     bool are_folders;
     ms_compared_trace *traces; /**< [count], by name */
     size_t count;
+    size_t let_pass; /**< quantities of all traces that differ within their tolerance */
     bool is_equal;   /**< no result differs and no trace is missing, whatever the inputs */
     bool guarded_ok; /**< no guard is broken */
 } ms_trace_comparison;

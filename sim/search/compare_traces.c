@@ -151,8 +151,7 @@ static ms_status compare_named(pairing *p, const char *const folders[2], ms_comp
 
 /* Merge two sorted lists of names into one entry per name, with the side or sides that have it. */
 static void merge(const listing lists[2], ms_trace_comparison *out) {
-    size_t a = 0;
-    size_t b = 0;
+    size_t a = 0, b = 0;
     while (a < lists[0].count || b < lists[1].count) {
         int order = a == lists[0].count   ? 1
                     : b == lists[1].count ? -1
@@ -248,6 +247,7 @@ static void sum_up(ms_trace_comparison *comparison) {
         comparison->is_equal =
             comparison->is_equal && trace->side == MS_COMPARE_BOTH && trace->differences.count == 0;
         comparison->guarded_ok = comparison->guarded_ok && !trace->has_failed;
+        comparison->let_pass += trace->differences.let_pass;
     }
 }
 

@@ -266,6 +266,20 @@ class Compare(unittest.TestCase):
             done = subprocess.run([PROGRAM, "compare", base, now, "--accept"], check=False, capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
 
+    def test_what_is_let_pass_is_not_equal(self):
+        words = ("compare", self.path("base", "grown"), self.path("now", "grown"), "--only", "step_time_s", "--tolerance")
+        code, page = meshsim(*words, "50%")  # 40.6 ms and 75.1 ms: 46 % of the larger
+        self.assertEqual((code, page.decode().split("\n")[0]), (0, "compare: within the tolerance"))
+        self.assertIn("\nwithin the tolerance: 1 quantities compared\n", page.decode())
+        self.assertEqual((meshsim(*words, "40%")[0], meshsim(*words, "40%")[1].decode().split("\n")[0]), (1, "compare: the guard is broken"))
+        self.assertEqual(meshsim("compare", self.path("base", "same"), self.path("now", "same"), "-t", "50%")[1].decode().split("\n")[0], "compare: equal")
+        folders = ("compare", self.folder / "base", self.folder / "now", "--only", "step_time_s", "-t", "50%")
+        page = meshsim(*folders, "--map", "gone.h5=new.h5")[1].decode()
+        self.assertTrue(page.startswith("compare: within the tolerance\n"), page)
+        self.assertIn("traces: 3 equal or within the tolerance, 0 differ, 0 on one side only; none breaks the guard", " ".join(page.split()))
+        self.assertRegex(page, r"\ngrown\.h5 .* within the tolerance\n")
+        self.assertEqual([row["equal"] for row in json.loads(meshsim(*folders, "--json")[1])["traces"]], [False, True, False, True])
+
     def test_accept_tells_what_it_wrote_and_removed(self):
         with tempfile.TemporaryDirectory() as place:
             base, now = Path(place) / "base", self.folder / "now"
