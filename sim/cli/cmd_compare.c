@@ -166,8 +166,7 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
 
 /* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b has no
  * trace of the old name.  removed: [1], counted.  names: of removed traces, appended
- * behind " (".  MS_E_IO,
- * MS_E_INPUT or MS_E_NOMEM (reported). */
+ * behind " (".  MS_E_IO, MS_E_INPUT or MS_E_NOMEM (reported). */
 static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace,
                               size_t *removed, ms_buffer *names) {
     const char *old = trace->paths[0], *to = old, *of_old_name = old;
