@@ -25,10 +25,11 @@ static const ms_option OPTIONS[] = {
      .help = "guard only this key and all below it, and only against growing by more than SHARE"},
     {"max-decrease", "KEY=SHARE", .is_repeatable = true,
      .help = "the same against shrinking, for what is better when larger"},
-    {"top", "N", .help = "show N differences of each trace at most, the largest"},
+    {"top", "N",
+     .help = "show N differences of each trace at most, and all that break a named guard"},
     {"map", "OLD.h5=NEW.h5", .is_repeatable = true,
      .help = "compare the trace OLD.h5 of the folder A with NEW.h5 of B"},
-    {"accept", .help = "make the traces of B the new baseline A, and exit with 0"},
+    {"accept", .help = "make the traces of B, and only these, the new baseline A; exit with 0"},
     {"junit", "FILE.xml",
      .help = "write a test case per trace and guard, as JUnit's XML ('-': stdout)",
      .writes = ".xml"},
@@ -141,18 +142,9 @@ static ms_status parse(const ms_invocation *call, ms_compare_rules *rules) {
 
 /* ---- the outcome ---- */
 
-/* Write the page of --html, if the option is given. The page's title has both paths, as the files
- * may have the same name in two folders. */
-static ms_status write_html(const ms_invocation *call, const ms_shown_comparison *shown) {
-    const ms_cli_page page = {
-        .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};
-    return ms_cli_has(call, "html")
-               ? ms_cli_write_html(call, &page, ms_show_differences_tree(shown))
-               : MS_OK;
-}
-
 /* Write the files of --junit and --html, then print the outcome. Files come first: where one cannot
- * be written, nothing is printed that looks like an answer. */
+ * be written, nothing is printed that looks like an answer. The page's title has both paths, as the
+ * files may have the same name in two folders. */
 static ms_status tell(const ms_invocation *call, const ms_shown_comparison *shown) {
     static const char *const FILES[] = {"junit", "html", NULL};
     ms_buffer junit = {0};
@@ -160,7 +152,11 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
         ms_show_differences_junit(shown, &junit);
     }
     ms_status status = ms_cli_write_option(call, "junit", &junit);
-    status = status == MS_OK ? write_html(call, shown) : status;
+    if (status == MS_OK && ms_cli_has(call, "html")) {
+        const ms_cli_page page = {
+            .title = ms_arena_printf(call->arena, "%s, then %s", shown->paths[0], shown->paths[1])};
+        status = ms_cli_write_html(call, &page, ms_show_differences_tree(shown));
+    }
     if (status != MS_OK || ms_cli_uses_stdout(call, FILES)) {
         return status;
     }
@@ -169,8 +165,10 @@ static ms_status tell(const ms_invocation *call, const ms_shown_comparison *show
 }
 
 /* Make a trace of b the baseline: copy it to a by its name in b, and remove that of a if b has no
- * trace of the old name.  MS_E_IO, MS_E_INPUT or MS_E_NOMEM (reported). */
-static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace) {
+ * trace of the old name.  removed: [1], counted.  names: of removed traces, appended
+ * behind " (".  MS_E_IO, MS_E_INPUT or MS_E_NOMEM (reported). */
+static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace *trace,
+                              size_t *removed, ms_buffer *names) {
     const char *old = trace->paths[0], *to = old, *of_old_name = old;
     ms_buffer bytes = {0};
     ms_status status = MS_OK;
@@ -187,11 +185,33 @@ static ms_status accept_trace(const ms_invocation *call, const ms_compared_trace
                      ? ms_target_write_text(to, ms_buffer_text(&bytes), bytes.length, call->diag)
                      : status;
     }
-    if (status == MS_OK && !ms_file_is_there(of_old_name) && unlink(old) != 0) {
-        ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
-        status = MS_E_IO;
+    if (status == MS_OK && !ms_file_is_there(of_old_name)) {
+        ms_buffer_printf(names, "%s%s", (*removed)++ == 0 ? " (" : ", ", strrchr(old, '/') + 1);
+        if (unlink(old) != 0) {
+            ms_diag_error(call->diag, "cannot remove '%s': %s", old, strerror(errno));
+            status = MS_E_IO;
+        }
     }
     ms_buffer_release(&bytes);
+    return status;
+}
+
+/* Make all traces of b the baseline, and note what was written and removed. Returns as
+ * accept_trace. */
+static ms_status accept_all(const ms_invocation *call, const ms_trace_comparison *comparison) {
+    ms_buffer names = {0};
+    ms_status status = MS_OK;
+    size_t written = 0, removed = 0;
+    for (size_t i = 0; i < comparison->count && status == MS_OK; i++) {
+        status = accept_trace(call, &comparison->traces[i], &removed, &names);
+        written += comparison->traces[i].side != MS_COMPARE_ONLY_A;
+    }
+    if (status == MS_OK) {
+        ms_diag_note(call->diag, NULL, NULL,
+                     "accepted as the new baseline: %zu written, %zu removed%s%s", written, removed,
+                     ms_buffer_text(&names), removed == 0 ? "" : ")");
+    }
+    ms_buffer_release(&names);
     return status;
 }
 
@@ -209,16 +229,11 @@ static ms_status run(const ms_invocation *call) {
     if (status != MS_OK) {
         return status;
     }
-    const ms_shown_comparison shown = {.paths = {call->positionals[0], call->positionals[1]},
-                                       .rules = &rules,
-                                       .comparison = &comparison,
-                                       .top = top,
-                                       .arena = call->arena};
+    const ms_shown_comparison shown = {
+        {call->positionals[0], call->positionals[1]}, &rules, &comparison, top, call->arena};
     status = tell(call, &shown);
     bool accepts = ms_cli_has(call, "accept");
-    for (size_t i = 0; i < comparison.count && accepts && status == MS_OK; i++) {
-        status = accept_trace(call, &comparison.traces[i]);
-    }
+    status = status == MS_OK && accepts ? accept_all(call, &comparison) : status;
     return status == MS_OK && !comparison.guarded_ok && !accepts ? MS_E_NO : status;
 }
 
@@ -233,8 +248,8 @@ const ms_command ms_cmd_compare = {
         "Prints the defaults that changed (keys that nobody typed and whose value differs, as a "
         "version of meshsim, a framework's profile or the file of a GPU type has another one), the "
         "inputs that differ, the versions where figures differ, then every quantity that differs "
-        "by more than the tolerance: the step time first, then numbers, largest first, what is on "
-        "one side only, and texts. '!' marks what breaks the guard.\n\n"
+        "by more than the tolerance: first what breaks the guard, marked with '!'; of equals the "
+        "step time, then numbers, largest first, what is on one side only, and texts.\n\n"
         "Exits with 1 when something that is guarded differs by more than is let pass, else with "
         "0. Guarded is what --only, --max-increase and --max-decrease name; everything but texts "
         "where neither "

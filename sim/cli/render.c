@@ -8,10 +8,10 @@
 #include "cli/grid.h"
 #include "cli/show_text.h"
 
-/* Widths in columns of the terminal: of the longest name at the beginning of a line, of the longest
- * other cell, and of the longest row that has a text beside it. Longer cells are printed below
- * their row. */
-enum { NAME_WIDTH_MAX = 36, CELL_WIDTH_MAX = 28, BESIDE_MAX = 38 };
+/* Widths in columns of the terminal: of the longest name at the beginning of a line, also where the
+ * other columns leave little room, of the longest other cell, and of the longest row that has a
+ * text beside it. Longer cells are printed below their row. */
+enum { NAME_WIDTH_MAX = 36, NAME_WIDTH_MIN = 24, CELL_WIDTH_MAX = 28, BESIDE_MAX = 38 };
 
 /* Whether the cells of a column are aligned at its right. */
 static bool is_number(ms_shown_kind kind) {
@@ -240,12 +240,22 @@ static void write_block(const block *b, ms_buffer *out) {
     }
 }
 
+/* The width up to which names stand in their rows: that which the other columns leave of a line,
+ * where it is NAME_WIDTH_MIN or more, so that the rows stay whole; NAME_WIDTH_MAX at most. */
+static size_t name_room(const ms_grid *grid) {
+    long room = MS_SHOW_PAGE_WIDTH;
+    for (size_t c = 1; c < grid->count && grid->columns[c]->kind < MS_SHOWN_BELOW; c++) {
+        room -= 2 + (long)natural_width(grid, c, CELL_WIDTH_MAX);
+    }
+    return room < NAME_WIDTH_MIN || room > NAME_WIDTH_MAX ? NAME_WIDTH_MAX : (size_t)room;
+}
+
 /* Write a grid: as many columns beside each other as fit into 80, the others in further blocks
  * below, each behind column 0 again. Columns whose texts are printed below the rows are the last
  * ones; they follow the rows of the last block. */
 static void write_blocks(const ms_grid *grid, ms_buffer *out) {
     block b = {.grid = grid, .from = 1, .to = 1}; /* column 0 is in every block */
-    size_t used = natural_width(grid, 0, NAME_WIDTH_MAX);
+    size_t used = natural_width(grid, 0, name_room(grid));
     b.widths[0] = used;
     for (; b.to < grid->count && grid->columns[b.to]->kind < MS_SHOWN_BELOW; b.to++) {
         bool is_bar = grid->columns[b.to]->kind == MS_SHOWN_BAR; /* no longer than a share of 1 */
@@ -300,13 +310,17 @@ static void write_notes(const char *title, const ms_value *list, bool is_markdow
 static void write_grid(const ms_shown_table *table, const ms_value *tree, bool is_markdown,
                        ms_buffer *out) {
     const ms_grid grid = ms_grid_make(table, tree);
-    bool is_facts = table->rows == MS_SHOWN_OF_FACTS;
+    bool is_facts = table->rows == MS_SHOWN_OF_FACTS, has_title = table->title[0] != '\0';
     if (grid.rows > 0) {
-        bool has_title = table->title[0] != '\0';
-        ms_buffer_printf(out, "\n%s%s%s", has_title && is_markdown ? "### " : "", table->title,
-                         !has_title    ? ""
-                         : is_markdown ? "\n\n"
-                                       : "\n");
+        const ms_value *group = has_title ? ms_value_get(tree, "group_title") : NULL;
+        const char *name = group == NULL ? "" : group->as.string;
+        ms_buffer_puts(out, has_title && is_markdown ? "\n### " : "\n");
+        if (is_markdown) {
+            show_markdown_text(name, out);
+        } else {
+            write_aligned(name, strlen(name), 0, false, out);
+        }
+        ms_buffer_printf(out, "%s%s", table->title, !has_title ? "" : is_markdown ? "\n\n" : "\n");
         (is_markdown ? write_markdown : is_facts ? write_facts : write_blocks)(&grid, out);
     }
 }
@@ -318,6 +332,11 @@ static void write_tables(const ms_shown_table *tables, const ms_value *tree, boo
     for (const ms_shown_table *table = tables; table->title != NULL; table++) {
         if (table->rows == MS_SHOWN_OF_NOTES) {
             write_notes(table->title, ms_grid_source(table, tree), is_markdown, out);
+        } else if (table->rows == MS_SHOWN_OF_GROUPS) {
+            for (const ms_value *group = ms_grid_source(table, tree)->first; group != NULL;
+                 group = group->next) {
+                write_tables(table->tables, group, is_markdown, out);
+            }
         } else if (table->rows != MS_SHOWN_OF_TEXT) {
             write_grid(table, tree, is_markdown, out);
         } else if (!is_markdown) {

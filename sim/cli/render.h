@@ -42,10 +42,12 @@ typedef struct ms_shown_column {
 
 /* Where the rows of a table come from. */
 typedef enum ms_shown_form {
-    MS_SHOWN_OF_LIST,  /* the entries of a list or object of the tree */
-    MS_SHOWN_OF_FACTS, /* the columns: each is a row with its heading and its value in the tree */
-    MS_SHOWN_OF_NOTES, /* a paragraph for each text of a list */
-    MS_SHOWN_OF_TEXT,  /* no rows: a text that is printed as it is; not in Markdown */
+    MS_SHOWN_OF_LIST,   /* the entries of a list or object of the tree */
+    MS_SHOWN_OF_FACTS,  /* the columns: each is a row with its heading and its value in the tree */
+    MS_SHOWN_OF_NOTES,  /* a paragraph for each text of a list */
+    MS_SHOWN_OF_GROUPS, /* no rows: further tables for each object of a list, whose text
+                           `group_title`, such as "dense.h5: ", is put before their titles */
+    MS_SHOWN_OF_TEXT,   /* no rows: a text that is printed as it is; not in Markdown */
 } ms_shown_form;
 
 /* A table: which values of a tree are shown, and how. */
@@ -59,6 +61,7 @@ typedef struct ms_shown_table {
     bool skips_zero;   /* leave out rows whose second column is 0 */
     const char *dust_of; /* dotted path, in a row or in the tree, of a reference number: numbers
                             below 1e-12 times it are shown as 0; NULL: there is none */
+    const struct ms_shown_table *tables; /* of groups: the tables of each */
 } ms_shown_table;
 
 /* Print a command's result in the form that the command line asks for: as JSON, or its tables as

@@ -116,7 +116,9 @@ void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out) {
     if (trace->side != MS_COMPARE_BOTH) {
         ms_buffer_printf(out, "only in %s", trace->side == MS_COMPARE_ONLY_A ? "a" : "b");
     } else if (differences->count == 0) {
-        ms_buffer_printf(out, "equal: %zu quantities compared", differences->compared);
+        ms_buffer_printf(out, "%s: %zu quantities compared",
+                         differences->let_pass > 0 ? "within the tolerance" : "equal",
+                         differences->compared);
     } else {
         ms_buffer_printf(out, "%zu of %zu quantities differ%s", differences->count,
                          differences->compared, trace->are_offers ? " between two offers" : ", ");
@@ -133,10 +135,7 @@ void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out) {
 }
 
 void ms_show_count(const ms_trace_comparison *comparison, ms_buffer *out) {
-    size_t equal = 0;
-    size_t differing = 0;
-    size_t alone = 0;
-    size_t failed = 0;
+    size_t equal = 0, differing = 0, alone = 0, failed = 0;
     for (size_t i = 0; i < comparison->count; i++) {
         const ms_compared_trace *trace = &comparison->traces[i];
         bool is_alone = trace->side != MS_COMPARE_BOTH;
@@ -145,7 +144,7 @@ void ms_show_count(const ms_trace_comparison *comparison, ms_buffer *out) {
         differing += !is_alone && trace->differences.count > 0;
         failed += trace->has_failed;
     }
-    ms_buffer_printf(out, "traces: %zu equal, %zu differ, %zu on one side only; ", equal, differing,
-                     alone);
+    ms_buffer_printf(out, "traces: %zu equal%s, %zu differ, %zu on one side only; ", equal,
+                     comparison->let_pass > 0 ? " or within the tolerance" : "", differing, alone);
     add_broken(failed, out);
 }

@@ -13,7 +13,8 @@ typedef struct ms_shown_comparison {
     const char *paths[2]; /**< of a and b, as the user gave them */
     const ms_compare_rules *rules;
     const ms_trace_comparison *comparison;
-    long top; /**< differences of each trace that the page and Markdown show at most; 0: all */
+    long top; /**< differences of each trace that the page and Markdown show at most, beside those
+                 that break a guard that was named; 0: all */
     ms_arena *arena; /**< for texts and trees */
 } ms_shown_comparison;
 
@@ -59,8 +60,8 @@ void ms_show_unknown_defaults(const ms_compared_trace *trace, ms_buffer *out);
 /** Whether ms_show_versions appends anything: figures and versions of the two traces differ. */
 bool ms_show_has_versions(const ms_compared_trace *trace);
 
-/** Append the outcome of one trace: "equal: 520 quantities compared", "2 of 520 quantities differ,
- * 1 breaks the guard", or "only in a". */
+/** Append the outcome of one trace: "equal: 520 quantities compared", "within the tolerance: 3
+ * quantities compared", "2 of 520 quantities differ, 1 breaks the guard", or "only in a". */
 void ms_show_verdict(const ms_compared_trace *trace, ms_buffer *out);
 
 /** Append the outcome of two folders: "traces: 1 equal, 2 differ, 0 on one side only; none breaks

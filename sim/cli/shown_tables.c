@@ -449,22 +449,24 @@ static const ms_shown_column OVERVIEW_COLUMNS[] = {{"trace", "trace", MS_SHOWN_T
                                                    {"change", "change", MS_SHOWN_CHANGE},
                                                    {"what", "", MS_SHOWN_TEXT},
                                                    {"mark", "", MS_SHOWN_TEXT},
+                                                   {"broken", "breaks the guard", MS_SHOWN_BELOW},
                                                    {0}};
-static const ms_shown_column DIFFERENCE_COLUMNS[] = {{"key", "key", MS_SHOWN_TEXT},
-                                                     {"trace", "trace", MS_SHOWN_TEXT},
-                                                     {"a", "a", MS_SHOWN_COUNT},
-                                                     {"b", "b", MS_SHOWN_COUNT},
-                                                     {"change", "(b-a)/|a|", MS_SHOWN_COUNT},
-                                                     {"mark", "", MS_SHOWN_TEXT},
-                                                     {0}};
+static const ms_shown_column DIFFERENCE_COLUMNS[] = {
+    {"key", "key", MS_SHOWN_TEXT}, {"a", "a", MS_SHOWN_COUNT},
+    {"b", "b", MS_SHOWN_COUNT},    {"change", "(b-a)/|a|", MS_SHOWN_COUNT},
+    {"mark", "", MS_SHOWN_TEXT},   {0}};
+static const ms_shown_table COMPARED_TABLES[] =
+    {/* of one trace */
+     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "notes"},
+     {.title = "defaults that changed", .path = "defaults", .columns = DIFFERENCE_COLUMNS},
+     {.title = "inputs that differ", .path = "inputs", .columns = DIFFERENCE_COLUMNS},
+     {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "versions"},
+     {.title = "quantities that differ", .path = "differences", .columns = DIFFERENCE_COLUMNS},
+     {0}};
 const ms_shown_table MS_COMPARE_TABLES[] = {
     {.title = "", .rows = MS_SHOWN_OF_FACTS, .columns = COMPARE_FACTS},
     {.title = "", .path = "overview", .columns = OVERVIEW_COLUMNS},
-    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "notes"},
-    {.title = "defaults that changed", .path = "defaults", .columns = DIFFERENCE_COLUMNS},
-    {.title = "inputs that differ", .path = "inputs", .columns = DIFFERENCE_COLUMNS},
-    {.title = "", .rows = MS_SHOWN_OF_NOTES, .path = "versions"},
-    {.title = "quantities that differ", .path = "differences", .columns = DIFFERENCE_COLUMNS},
+    {.title = "", .rows = MS_SHOWN_OF_GROUPS, .path = "traces", .tables = COMPARED_TABLES},
     {0}};
 
 /* ---- textbook ---- */

@@ -18,6 +18,7 @@ typedef struct comparing {
     ms_vector *keys; /* of const char *: keys of all leaves so far */
     ms_vector found; /* of ms_difference */
     size_t compared; /* quantities that the rules look at, equal ones too */
+    size_t let_pass; /* of these, quantities that differ within their tolerance */
 } comparing;
 
 /* Whether a value is a list or an object. */
@@ -29,15 +30,12 @@ static bool is_tree(const ms_value *value) {
 static void add_difference(comparing *c, const char *key, const ms_value *a, const ms_value *b,
                            const ms_compare_verdict *verdict) {
     c->compared += verdict->is_compared;
+    c->let_pass += verdict->is_compared && verdict->differs && !verdict->is_listed;
     if (!verdict->is_listed) {
         return;
     }
-    const ms_difference difference = {.key = key,
-                                      .a = a,
-                                      .b = b,
-                                      .relative = ms_compare_relative(a, b),
-                                      .guard = verdict->guard,
-                                      .has_failed = verdict->has_failed};
+    const ms_difference difference = {
+        key, a, b, ms_compare_relative(a, b), verdict->guard, verdict->has_failed};
     ms_vector_add(&c->found, &difference, 1);
 }
 
@@ -98,7 +96,7 @@ static void judge_unmatched(comparing *c, const char *key, const ms_value *tree,
 /* Compare values of which one is missing, or which are of different kinds (such as a list and a
  * number): one difference, however many leaves lie below. */
 static void compare_unlike(comparing *c, const char *key, const ms_value *a, const ms_value *b) {
-    ms_compare_verdict verdict = {.guard = -1};
+    ms_compare_verdict verdict = {.differs = true, .guard = -1};
     if (a != NULL) {
         judge_unmatched(c, key, a, &verdict);
     }
@@ -206,12 +204,13 @@ static int order_class(const ms_difference *difference) {
     return a->type == MS_VALUE_STRING && b->type == MS_VALUE_STRING ? 3 : 1;
 }
 
-/* Order of two differences for qsort: by class, then the largest relative difference first, then by
- * key. */
+/* Order of two differences for qsort: those that break a guard first, then by class, then the
+ * largest relative difference first, then by key. */
 static int by_weight(const void *left, const void *right) {
     const ms_difference *a = left;
     const ms_difference *b = right;
-    int class_order = order_class(a) - order_class(b);
+    int class_order = a->has_failed != b->has_failed ? b->has_failed - a->has_failed
+                                                     : order_class(a) - order_class(b);
     double change_a = fabs(a->relative);
     double change_b = fabs(b->relative);
     return class_order != 0      ? class_order
@@ -223,7 +222,8 @@ static int by_weight(const void *left, const void *right) {
 /* Sort the differences, move them from the vector to the result, and count those that failed. The
  * vector is released. Returns MS_OK; MS_E_NOMEM, also if memory ran out during the comparison. */
 static ms_status collect_differences(comparing *c, ms_differences *differences_out) {
-    ms_differences differences = {.count = c->found.count, .compared = c->compared};
+    ms_differences differences = {
+        .count = c->found.count, .compared = c->compared, .let_pass = c->let_pass};
     differences.items = ms_vector_keep(&c->found, c->arena);
     if (c->arena->has_failed || c->keys->failed) {
         return MS_E_NOMEM;

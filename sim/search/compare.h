@@ -72,7 +72,8 @@ typedef struct ms_compared_trace {
     ms_differences defaults;    /**< defaults that changed, by key; none is guarded */
     ms_differences inputs;      /**< inputs of the user that differ, of the workload and its
                                    platform, by key; none is guarded */
-    ms_differences differences; /**< of the results: step time first, then by size */
+    ms_differences differences; /**< of the results: what breaks a guard first, then the step time,
+                                   then by size */
     bool are_offers;            /**< the platform or the number of GPUs differs, and no guard was
                                    named */
     bool has_failed;            /**< a guarded quantity differs too much, or the trace is missing */
@@ -83,6 +84,7 @@ typedef struct ms_trace_comparison {
     bool are_folders;
     ms_compared_trace *traces; /**< [count], by name */
     size_t count;
+    size_t let_pass; /**< quantities of all traces that differ within their tolerance */
     bool is_equal;   /**< no result differs and no trace is missing, whatever the inputs */
     bool guarded_ok; /**< no guard is broken */
 } ms_trace_comparison;
@@ -117,7 +119,7 @@ ms_status ms_compare_defaults(const ms_trace *a, const ms_trace *b, ms_arena *ar
 /** Compare two traces, or the traces (*.h5) of two folders by their names, of which the rules may
  * rename those of a. A trace that b lacks fails; one that only b has is a difference, and fails if
  * no guard was named. paths: [2], both files or both folders. *comparison_out: in `arena`. Returns
- * MS_OK; MS_E_USAGE as ms_compare_check_keys;
+ * MS_OK; MS_E_USAGE as ms_compare_check_keys, and for a renamed trace that its folder lacks;
  * MS_E_INPUT and MS_E_IO as ms_trace_read, and MS_E_INPUT for a folder beside a file or without
  * traces; all reported; MS_E_NOMEM. */
 ms_status ms_compare_traces(const char *const paths[2], const ms_compare_rules *rules,

@@ -149,11 +149,10 @@ ms_compare_verdict ms_compare_judge(const ms_compare_rules *rules, const char *k
     bool has_direction =
         verdict.guard >= 0 && rules->guard_count > 0 && rules->guards[verdict.guard].direction != 0;
     verdict.is_compared = is_named || !hides_unnamed(rules);
-    if (has_direction) {
-        verdict.has_failed = found > 0.0 && has_moved(&rules->guards[verdict.guard], a, b);
-    } else {
-        verdict.has_failed = verdict.guard >= 0 && is_beyond;
-    }
+    verdict.differs = found > 0.0;
+    verdict.has_failed = has_direction
+                             ? verdict.differs && has_moved(&rules->guards[verdict.guard], a, b)
+                             : verdict.guard >= 0 && is_beyond;
     verdict.is_listed = verdict.is_compared && (is_beyond || verdict.has_failed);
     return verdict;
 }

@@ -7,6 +7,7 @@
 /* The verdict of the rules on the two values of a key. */
 typedef struct ms_compare_verdict {
     bool is_compared; /* the rules look at the quantity at all */
+    bool differs;     /* the values differ by more than rounding, within the tolerance too */
     bool is_listed;   /* the values differ by more than the tolerance, or the guard is broken */
     bool has_failed;  /* the guard is broken */
     int guard;        /* as in ms_difference */

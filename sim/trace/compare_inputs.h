@@ -27,6 +27,7 @@ typedef struct ms_differences {
     size_t count;
     size_t compared; /**< number of quantities or inputs that were compared */
     size_t failed;   /**< number of items with has_failed */
+    size_t let_pass; /**< number of quantities that differ within their tolerance; not in items */
 } ms_differences;
 
 /** Largest difference by which two numbers count as equal: as a share of the larger one, or in the

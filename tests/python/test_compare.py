@@ -5,6 +5,7 @@ usage: tests/python/test_compare.py MESHSIM
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -164,15 +165,65 @@ class Compare(unittest.TestCase):
         page = meshsim(*words, "--max-decrease", "bubble_fraction=1%")[1].decode()
         self.assertIn("guarded  bubble_fraction by at most -1 %\n", page)
 
+    def shown(self, *words):
+        """(trace, key) of the rows of all tables 'TRACE: quantities that differ', in text or Markdown."""
+        rows, trace = [], None
+        for line in meshsim(*words)[1].decode().splitlines():
+            title = re.fullmatch(r"(?:### )?(\S+\.h5): (.*)", line)
+            key = re.match(r"(?:\| )?([a-z]\S*)", line)
+            trace = title[1] if title and title[2] == "quantities that differ" else None if title else trace
+            if trace and not title and key and key[1] != "key":
+                rows.append((trace, key[1].replace("\\", "")))
+        return rows
+
+    def test_a_row_stands_on_one_line_of_a_terminal(self):
+        """Each table of a trace has one heading, with both values and the change, and no row is wider than 80 columns."""
+        words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5")
+        whole = json.loads(meshsim(*words, "--json")[1])["differences"]
+        self.assertEqual(self.shown(*words), [(row["trace"], row["key"]) for row in whole])
+        self.assertEqual(self.shown(*words, "--markdown"), [(row["trace"], row["key"]) for row in whole])
+        page = meshsim(*words)[1].decode()
+        heads = [line.split() for line in page.splitlines() if line.startswith("key ")]
+        self.assertEqual(heads, [["key", "a", "b"], ["key", "a", "b", "(b-a)/|a|"], ["key", "a", "b"], ["key", "a", "b"]])  # inputs and results; of new.h5 only texts
+        wide = [self.folder / f"wide{i}.h5" for i in range(2)]  # numbers of 14 columns, and a key of 36
+        for i, path in enumerate(wide):
+            shutil.copy(self.path("base", "same"), path)
+            with h5py.File(path, "r+") as trace:
+                summary = tree(trace)
+                summary["step_time_s"] = 1.23456781e100 * (1 + i * 1e-8)
+                summary["q" * 36] = 1.0 + i
+                put_tree(trace, summary)
+        lines = meshsim("compare", *wide)[1].decode().split("quantities that differ\n")[1].splitlines()
+        self.assertEqual([line.split()[0] for line in lines], ["key", "step_time_s", "q" * 36, "1"])
+        self.assertRegex(lines[1], r"^step_time_s +1\.23456781e\+100  1\.23456782e\+100 +\+1e-06 %  !$")
+        self.assertLessEqual(max(map(len, lines)), 80)
+
     def test_top_shows_the_largest(self):
         words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5")
         whole = json.loads(meshsim(*words, "--json")[1])["differences"]
         for top in (1, 3):
-            lines = meshsim(*words, "--markdown", "--top", top)[1].decode().split("### quantities that differ")[1].splitlines()
-            shown = [tuple(cell.strip(" `") for cell in line.split("|")[1:3]) for line in lines if ".h5" in line]
-            expected = [(row["key"], row["trace"]) for trace in ("grown.h5", "new.h5") for row in [one for one in whole if one["trace"] == trace][:top]]
-            self.assertEqual([(key.replace("\\", ""), name) for key, name in shown], expected)
+            for form in ((), ("--markdown",)):
+                self.assertEqual(self.shown(*words, *form, "--top", top),
+                                 [(trace, row["key"]) for trace in ("grown.h5", "new.h5") for row in [one for one in whole if one["trace"] == trace][:top]])
         self.assertEqual(json.loads(meshsim(*words, "--json", "--top", 1)[1])["differences"], whole)
+
+    def test_what_breaks_a_guard_is_never_hidden(self):
+        words = ("compare", self.folder / "base", self.folder / "now")
+        limits = [word for key in ("engine.ops", "memory.buffers_B", "energy_J") for word in ("--max-increase", f"{key}=0")]
+        found = json.loads(meshsim(*words, *limits, "--json")[1])["differences"]
+        broken = [(row["key"], f"{100 * row['relative']:+.3g} %") for row in found if row["failed"]]
+        self.assertGreaterEqual(len(broken), 2)
+        self.assertNotIn("step_time_s", dict(broken))
+        self.assertEqual([row["failed"] for row in found], [True] * len(broken) + [False] * (len(found) - len(broken)), "first in every form")
+        code, page = meshsim(*words, *limits, "--top", 1)
+        shown = [line.split() for line in page.decode().split("grown.h5: quantities that differ\nkey")[1].splitlines()[1:]]
+        self.assertEqual(code, 1)
+        self.assertEqual([line[0] for line in shown], [key for key, _ in broken] + ["step_time_s"], "one beside those that break a guard")
+        self.assertEqual([line[-1] == "!" for line in shown], [True] * len(broken) + [False])
+        self.assertIn(f" ! {', '.join(map(' '.join, broken))} new.h5 ", " ".join(page.decode().split()), "in the table of all traces")
+        cells = [line for line in meshsim(*words, *limits, "--markdown")[1].decode().splitlines() if line.startswith("| grown.h5 |")][0]
+        self.assertTrue(cells.replace("\\", "").endswith(f"| ! | {', '.join(map(' '.join, broken))} |"), cells)
+        self.assertRegex(" ".join(meshsim(*words)[1].decode().split()), r" ! step_time_s \+[0-9.]+ %, [^!]* %, \d+ more new\.h5 ")
 
     def test_renamed_traces_are_compared(self):
         words = ("compare", self.folder / "base", self.folder / "now", "--map", "gone.h5=new.h5", "--json")
@@ -181,6 +232,17 @@ class Compare(unittest.TestCase):
         self.assertEqual([traces["new.h5"][side]["workload"] for side in "ab"], ["tiny", NASTY])
         done = subprocess.run([PROGRAM, *words[:3], "--map", "gone"], check=False, capture_output=True, text=True)
         self.assertEqual((done.returncode, "--map: expected OLD.h5=NEW.h5, got 'gone'" in done.stderr), (2, True))
+
+    def test_renamed_traces_must_be_there(self):
+        base, now = self.folder / "base", self.folder / "now"
+        for words, said in ((["gon.h5=new.h5"], [f"no trace 'gon.h5' in '{base}'; did you mean 'gone.h5'?"]),
+                            (["gone.h5=same.h5", "same.h5=nw.h5"], [f"no trace 'nw.h5' in '{now}'; did you mean 'new.h5'?"]),
+                            (["new.h5=gone.h5"], [f"no trace 'new.h5' in '{base}'\n", f"no trace 'gone.h5' in '{now}'\n"])):
+            maps = [word for one in words for word in ("--map", one)]
+            done = subprocess.run([PROGRAM, "compare", base, now, *maps, "--accept"], check=False, capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout, [text for text in said if text not in done.stderr]), (2, "", []), done.stderr)
+            self.assertEqual(done.stderr.count("no trace"), len(said))
+        self.assertEqual(sorted(path.name for path in base.iterdir()), ["gone.h5", "grown.h5", "same.h5"])
 
     def test_accept_makes_a_new_baseline(self):
         with tempfile.TemporaryDirectory() as place:
@@ -203,6 +265,32 @@ class Compare(unittest.TestCase):
             meshsim("compare", self.path("base", "same"), now / "same.h5")
             done = subprocess.run([PROGRAM, "compare", base, now, "--accept"], check=False, capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stdout), (3, ""), done.stderr)
+
+    def test_what_is_let_pass_is_not_equal(self):
+        words = ("compare", self.path("base", "grown"), self.path("now", "grown"), "--only", "step_time_s", "--tolerance")
+        code, page = meshsim(*words, "50%")  # 40.6 ms and 75.1 ms: 46 % of the larger
+        self.assertEqual((code, page.decode().split("\n")[0]), (0, "compare: within the tolerance"))
+        self.assertIn("\nwithin the tolerance: 1 quantities compared\n", page.decode())
+        self.assertEqual((meshsim(*words, "40%")[0], meshsim(*words, "40%")[1].decode().split("\n")[0]), (1, "compare: the guard is broken"))
+        self.assertEqual(meshsim("compare", self.path("base", "same"), self.path("now", "same"), "-t", "50%")[1].decode().split("\n")[0], "compare: equal")
+        folders = ("compare", self.folder / "base", self.folder / "now", "--only", "step_time_s", "-t", "50%")
+        page = meshsim(*folders, "--map", "gone.h5=new.h5")[1].decode()
+        self.assertTrue(page.startswith("compare: within the tolerance\n"), page)
+        self.assertIn("traces: 3 equal or within the tolerance, 0 differ, 0 on one side only; none breaks the guard", " ".join(page.split()))
+        self.assertRegex(page, r"\ngrown\.h5 .* within the tolerance\n")
+        self.assertEqual([row["equal"] for row in json.loads(meshsim(*folders, "--json")[1])["traces"]], [False, True, False, True])
+
+    def test_accept_tells_what_it_wrote_and_removed(self):
+        with tempfile.TemporaryDirectory() as place:
+            base, now = Path(place) / "base", self.folder / "now"
+            shutil.copytree(self.folder / "base", base)
+            (base / "two.h5").write_bytes((base / "same.h5").read_bytes())
+            for words, said in ((["--map", "gone.h5=new.h5"], "3 written, 2 removed (gone.h5, two.h5)"), (["--json"], "3 written, 0 removed")):
+                done = subprocess.run([PROGRAM, "compare", base, now, "--accept", *words], check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, f"meshsim: note: accepted as the new baseline: {said}"))
+            self.assertEqual(sorted(path.name for path in base.iterdir()), ["grown.h5", "new.h5", "same.h5"])
+            done = subprocess.run([PROGRAM, "compare", base / "same.h5", now / "grown.h5", "--accept"], check=False, capture_output=True, text=True)
+            self.assertEqual(done.stderr, "meshsim: note: accepted as the new baseline: 1 written, 0 removed\n")
 
     def test_any_text_is_legal_xml_and_json(self):
         target = self.folder / "n.xml"

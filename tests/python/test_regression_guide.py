@@ -77,7 +77,7 @@ class Workflow(programs.ProgramTest):
         before = self.contents("base")
         failed, summary = self.pull_request()
         self.assertEqual(failed, "compare")
-        self.assertRegex(summary, r"\| two\.h5 \| .* \| \+\d+\.\d+ % \| ! \|")
+        self.assertRegex(summary, r"\| two\.h5 \| .* \| \+\d+\.\d+ % \|  \| ! \| step_time_s \+\d+\.\d+ % \|")
         root = ElementTree.parse(self.folder / "guard.xml").getroot()
         self.assertEqual({suite.get("name"): suite.get("failures") for suite in root}, {"one.h5": "0", "two.h5": "1"})
         self.assertEqual(self.contents("base"), before)
