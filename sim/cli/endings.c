@@ -109,6 +109,17 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
     return MS_E_USAGE;
 }
 
+/* Whether --format, which only some commands have, was given. (options.c knows that, too, but calls
+ * this file.) */
+static bool has_format(const ms_invocation *call) {
+    const ms_option *options = call->command->options;
+    size_t i = 0;
+    while (options[i].name != NULL && strcmp(options[i].name, "format") != 0) {
+        i++;
+    }
+    return options[i].name != NULL && call->given[i].count > 0;
+}
+
 /* Check the last file name that was given for one option.  Returns MS_OK; MS_E_USAGE (reported). A
  * name without a known ending is accepted unless the ending chooses the format, as of pictures
  * without --format. */
@@ -128,8 +139,7 @@ static ms_status check_ending(const ms_invocation *call, const ms_option *option
     if (format != NULL) {
         return is_written_by(option, format) ? MS_OK : refuse(call, option, format, path);
     }
-    bool is_named = ms_cli_knows(call, "format") && ms_cli_has(call, "format");
-    return is_named || strcmp(path, "-") == 0 || strstr(option->writes, ".svg") == NULL
+    return has_format(call) || strcmp(path, "-") == 0 || strstr(option->writes, ".svg") == NULL
                ? MS_OK
                : ms_diag_usage(call->diag,
                                "option '--%s': '%s' must end in %s, which chooses the format",
