@@ -1,6 +1,7 @@
-/* Refuses output files whose name ends like another format than the one that the option writes, an
- * unknown ending of a picture, whose format is chosen by it, and '-' where the output needs a file.
- * The message names an option or a command that writes the other format. */
+/* Refuses names of output files before a command runs: a name with the ending of another format
+ * than its option writes; a picture's name without a known ending, because the ending chooses the
+ * picture's format; and '-', the standard output, where the output has to be a file. The message
+ * names an option or a command that writes the format of the ending. */
 #include <stdio.h>
 #include <string.h>
 
@@ -109,17 +110,6 @@ static ms_status refuse(const ms_invocation *call, const ms_option *option,
     return MS_E_USAGE;
 }
 
-/* Whether --format, which only some commands have, was given. (options.c knows that, too, but calls
- * this file.) */
-static bool has_format(const ms_invocation *call) {
-    const ms_option *options = call->command->options;
-    size_t i = 0;
-    while (options[i].name != NULL && strcmp(options[i].name, "format") != 0) {
-        i++;
-    }
-    return options[i].name != NULL && call->given[i].count > 0;
-}
-
 /* Check the last file name that was given for one option.  Returns MS_OK; MS_E_USAGE (reported). A
  * name without a known ending is accepted unless the ending chooses the format, as of pictures
  * without --format. */
@@ -139,7 +129,8 @@ static ms_status check_ending(const ms_invocation *call, const ms_option *option
     if (format != NULL) {
         return is_written_by(option, format) ? MS_OK : refuse(call, option, format, path);
     }
-    return has_format(call) || strcmp(path, "-") == 0 || strstr(option->writes, ".svg") == NULL
+    bool has_format = ms_cli_knows(call, "format") && ms_cli_has(call, "format");
+    return has_format || strcmp(path, "-") == 0 || strstr(option->writes, ".svg") == NULL
                ? MS_OK
                : ms_diag_usage(call->diag,
                                "option '--%s': '%s' must end in %s, which chooses the format",

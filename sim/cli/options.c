@@ -234,7 +234,7 @@ ms_status ms_cli_parse(ms_invocation *call, size_t count, const char *const *wor
     if (status == MS_OK && ms_cli_knows(call, FORMS[0]) && ms_cli_knows(call, FORMS[1])) {
         status = ms_cli_check_stdout(call, FORMS);
     }
-    return status == MS_OK ? ms_cli_check_endings(call) : status;
+    return status;
 }
 
 /* Index of an option in the table of the command. An unknown name is a bug of the command and ends

@@ -40,7 +40,8 @@ static ms_status run_command(ms_invocation *call, int count, char *const *words)
     if (wants_help) {
         return ms_cli_print_help(call, call->command, false);
     }
-    status = call->command->run(call);
+    status = ms_cli_check_endings(call);
+    status = status == MS_OK ? call->command->run(call) : status;
     if (status == MS_OK || status == MS_E_NO) {
         ms_status flushed = ms_cli_finish_stdout(call);
         status = flushed == MS_OK ? status : flushed;

@@ -22,11 +22,5 @@ static void exercise(const char *path, ms_arena *arena) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    memory_file file = memory_file_open(data, size);
-    ms_arena arena;
-    ms_arena_init(&arena);
-    exercise(file.path, &arena);
-    ms_arena_release(&arena);
-    memory_file_close(&file);
-    return 0;
+    return exercise_file(data, size, exercise);
 }

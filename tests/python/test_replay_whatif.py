@@ -107,6 +107,11 @@ costs: {{{lists}, p2p: 0 B, optimizer: 0 s}}
             self.assertIn(message, self.meshsim("replay", "e.csv", *words, code=3).stderr)
         for words in (["--leave-out", "dp=2"], ["--leave-out", "dp=0,stage=2"], ["--leave-out", "dp=0,stage"], ["--transfers", "-1"], ["--replicas", "0"]):
             self.meshsim("replay", "e.csv", *words, code=2)
+        empty = self.write(TINY.read_text().replace("kind: 1f1b", "kind: 1f1b, stage_layers: [8, 0]"), "empty.yaml")
+        refused = self.meshsim("replay", "e.csv", empty, "--set", "schedule.stage_layers=[4,4]", code=3).stderr
+        self.assertIn("virtual stage 1 of the workload has no layers", refused)
+        usual = json.loads(self.meshsim("replay", "e.csv", empty, "--json").stdout)["whatif"]
+        self.assertNotIn("a layer from", usual[0]["change"])
         self.export(TINY, "--set", "schedule.kind=dualpipe")
         self.assertIn("in two directions", self.meshsim("replay", "e.csv", "--set", "schedule.kind=1f1b", code=3).stderr)
 

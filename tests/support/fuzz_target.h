@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/arena.h"
+
 /* libFuzzer declares its entry point in no header. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,6 +43,19 @@ static inline memory_file memory_file_open(const uint8_t *data, size_t size) {
 
 static inline void memory_file_close(const memory_file *file) {
     close(file->descriptor);
+}
+
+/** Give an input as a file to `exercise`, with an arena that is released afterwards.  Returns 0, as
+ * LLVMFuzzerTestOneInput has to. */
+static inline int exercise_file(const uint8_t *data, size_t size,
+                                void (*exercise)(const char *path, ms_arena *arena)) {
+    memory_file file = memory_file_open(data, size);
+    ms_arena arena;
+    ms_arena_init(&arena);
+    exercise(file.path, &arena);
+    ms_arena_release(&arena);
+    memory_file_close(&file);
+    return 0;
 }
 
 #endif

@@ -211,17 +211,30 @@ static ms_status find_passes(relayout *r, ms_arena *arena, ms_diag *diag) {
     return MS_OK;
 }
 
+/* Check that every measured virtual stage has a layer: the time of a layer is that of a pass
+ * divided by its layers. */
+static ms_status check_layers(const ms_recorded *job, const ms_recorded_change *change,
+                              ms_diag *diag) {
+    for (int g = 0; g < job->model_stages; g++) {
+        if (change->layers_before[g] < 1) {
+            return ms_diag_error(diag,
+                                 "virtual stage %d of the workload has no layers, so the measured "
+                                 "time of its passes is not that of layers, and cannot be scaled",
+                                 g);
+        }
+    }
+    return MS_OK;
+}
+
 /* Change the order of passes or the split of layers. */
 static ms_status change_layout(const ms_recorded *job, const ms_recorded_change *change,
                                ms_arena *arena, ms_diag *diag, ms_recorded *out) {
-    ms_recorded_findings usual;
-    relayout r = {.job = job, .change = change};
+    relayout r = {.job = job, .change = change, .ideal_ps = ms_recorded_ideal(job, arena)};
     ms_status status = find_passes(&r, arena, diag);
-    status = status == MS_OK ? ms_recorded_find(job, true, arena, diag, &usual) : status;
-    if (status != MS_OK) {
-        return status;
+    status = status == MS_OK ? check_layers(job, change, diag) : status;
+    if (status != MS_OK || r.ideal_ps == NULL) {
+        return status == MS_OK ? ms_diag_no_memory(diag) : status;
     }
-    r.ideal_ps = usual.ideal_ps;
     if (change->program != NULL && lay_out(&r, arena, out) != MS_OK) {
         return ms_diag_no_memory(diag);
     }

@@ -2,6 +2,7 @@
  * whom. The numbers of rules are those of workloads/events.md.
  * Source: "Understanding Stragglers in Large Model Training Using What-if Analysis", OSDI 2025, and
  * its public artifact. */
+#include "base/firsts.h"
 #include "base/memo.h"
 #include "search/recorded/table.h"
 
@@ -387,18 +388,17 @@ static void meet_collectives(building *b) {
 
 /* ---- order ---- */
 
-/* List what waits for each node. */
+/* List the nodes that wait for each node: count, sum and distribute (base/firsts.h). */
 static void list_nexts(const building *b, ms_recorded_graph *graph) {
     const int(*edges)[2] = b->edges.data;
     for (size_t i = 0; i < b->edges.count; i++) {
-        graph->next_first[edges[i][0] + 2]++;
+        graph->next_first[edges[i][0] + 1]++;
     }
-    for (int n = 0; n < b->job->node_count; n++) {
-        graph->next_first[n + 2] += graph->next_first[n + 1];
+    ms_firsts_make(graph->next_first, b->job->node_count);
+    for (size_t i = 0; i < b->edges.count; i++) {
+        graph->nexts[graph->next_first[edges[i][0]]++] = edges[i][1];
     }
-    for (size_t i = 0; i < b->edges.count; i++) { /* moves next_first[n + 1] to the end of n */
-        graph->nexts[graph->next_first[edges[i][0] + 1]++] = edges[i][1];
-    }
+    ms_firsts_rewind(graph->next_first, b->job->node_count);
 }
 
 /* Put the units into an order in which each follows all that it waits for.  waits: [nodes] how many
@@ -476,7 +476,7 @@ ms_status ms_recorded_graph_build(const ms_recorded *job, ms_arena *arena, ms_di
     if (!arena->has_failed && b.status == MS_OK) {
         meet_collectives(&b);
     }
-    ms_recorded_graph graph = {.next_first = MS_NEW(arena, int, nodes + 2),
+    ms_recorded_graph graph = {.next_first = MS_NEW(arena, int32_t, nodes + 1),
                                .nexts = MS_NEW(arena, int, b.edges.count),
                                .members = MS_NEW(arena, int, nodes),
                                .units = MS_NEW(arena, ms_recorded_unit, nodes)};

@@ -26,7 +26,8 @@ const char *ms_recorded_rule_word(int rule);
  * Returns MS_OK; MS_E_USAGE (reported) for an unknown name. */
 ms_status ms_recorded_read_rules(const ms_words *words, ms_diag *diag, uint32_t *rules_out);
 
-/** Read a table of operations, row by row; a table may be compressed with gzip.
+/** Read a table of the operations of measured steps (workloads/events.md), one row after the other;
+ * the file may be compressed with gzip.
  *  path: of the file; borrowed.  rules_off: as ms_recorded_read_rules gives it.
  *  *job_out: in `arena`.  Returns MS_OK; MS_E_INPUT (reported with the line) for a table that is no
  * measured job; MS_E_IO; MS_E_NOMEM (reported).  O(rows log rows). */

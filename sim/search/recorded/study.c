@@ -33,9 +33,9 @@ int64_t ms_recorded_typical(int64_t *times, size_t count, bool is_mean) {
     return (int64_t)llroundl(sum / (long double)count);
 }
 
-/* Find the ideal time of each kind: of all stages together, or of each alone.  pool: room for all
+/* Set the ideal time of each kind: of all stages together, or of each alone.  pool: room for all
  * times of a kind. */
-static void find_ideal(const ms_recorded *job, int64_t *pool, int64_t *ideal_out) {
+static void set_ideal(const ms_recorded *job, int64_t *pool, int64_t *ideal_out) {
     bool is_pooled = ms_recorded_has_rule(job, MS_RULE_POOLED);
     size_t dp = (size_t)job->dp;
     for (int i = 0; i < MS_RECORDED_KIND_COUNT * job->stages; i++) {
@@ -71,6 +71,16 @@ static size_t largest_pool(const ms_recorded *job) {
         most = count > most ? count : most;
     }
     return most * (size_t)job->dp * (size_t)job->step_count;
+}
+
+int64_t *ms_recorded_ideal(const ms_recorded *job, ms_arena *arena) {
+    int64_t *ideal = MS_NEW(arena, int64_t, MS_RECORDED_KIND_COUNT * (size_t)job->stages);
+    int64_t *pool = MS_NEW(arena, int64_t, largest_pool(job));
+    if (ideal == NULL || pool == NULL) {
+        return NULL;
+    }
+    set_ideal(job, pool, ideal);
+    return ideal;
 }
 
 /* ---- replays ---- */
@@ -200,7 +210,7 @@ static bool make_room(ms_recorded_findings *f, ms_arena *arena) {
     }
     f->replayed_s = MS_NEW(arena, double, steps);
     f->nodelay_s = MS_NEW(arena, double, steps);
-    f->ideal_ps = MS_NEW(arena, int64_t, MS_RECORDED_KIND_COUNT * (size_t)job->stages);
+    f->ideal_ps = ms_recorded_ideal(job, arena);
     f->scores = MS_NEW(arena, double, workers);
     f->is_worst = MS_NEW(arena, bool, workers);
     f->worst = MS_NEW(arena, int, workers);
@@ -232,11 +242,9 @@ ms_status ms_recorded_find(const ms_recorded *job, bool is_brief, ms_arena *aren
                                  .ends_ps = MS_NEW(arena, int64_t, count),
                                  .begins_ps = MS_NEW(arena, int64_t, count)};
     uint8_t *marks = MS_NEW(arena, uint8_t, count);
-    int64_t *pool = MS_NEW(arena, int64_t, largest_pool(job));
     if (!make_room(&f, arena)) {
         return ms_diag_no_memory(diag);
     }
-    find_ideal(job, pool, f.ideal_ps);
     replay.ideal_ps = f.ideal_ps;
     find_means(&f, &replay, marks);
     *out = f;

@@ -53,6 +53,10 @@ typedef struct ms_recorded_findings {
 /* The mean or the median of some times; 0 of none.  times: [count], sorted for a median. */
 int64_t ms_recorded_typical(int64_t *times, size_t count, bool is_mean);
 
+/* The ideal time of each kind of operation on each stage [ps]: the mean or the median of its
+ * measured times.  Returns [kind * stages + stage], in the arena; NULL: memory ran out. */
+int64_t *ms_recorded_ideal(const ms_recorded *job, ms_arena *arena);
+
 /* Replay a job and find what its stragglers cost.  is_brief: only the means of steps and the ideal
  * times, not the parts.  Returns MS_OK; MS_E_NOMEM (reported).
  * O(replays * rows). */

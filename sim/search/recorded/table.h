@@ -113,7 +113,7 @@ typedef struct ms_recorded_unit {
 
 /* The graph of a measured job. */
 typedef struct ms_recorded_graph {
-    int *next_first;         /* [nodes + 1] */
+    int32_t *next_first;     /* [nodes + 1] */
     int *nexts;              /* nexts[next_first[n]] ... before next_first[n + 1] wait for node n */
     int *members;            /* [nodes] nodes by unit */
     ms_recorded_unit *units; /* [unit_count] each behind all units that it waits for */

@@ -1,5 +1,6 @@
-/* What-ifs of a measured job: which changes a call asks for, or are of interest, and what each does
- * to the step (recorded.h). */
+/* The what-ifs of `meshsim replay` (recorded.h): lists the changes of the measured job that the
+ * options ask for, or a usual choice where they ask for none, and adds a row for each with the step
+ * time of the changed job. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,18 +105,21 @@ static void add_replicas(int count, uint64_t seed, ms_arena *arena, asked_change
     change->seed = seed;
 }
 
-/* Add that the slowest stage has a layer less, and the fastest one more.  workload: has one virtual
- * stage for each stage, and tells their layers. */
+/* Add that the slowest stage has a layer less, and the fastest one more; nothing if a stage would
+ * then have no layer, or has none now.  workload: has one virtual stage for each stage, and gives
+ * their layers. */
 static void add_moved_layer(const ms_recorded_findings *f, const ms_job *workload, ms_arena *arena,
                             asked_changes *list) {
     const ms_recorded_part_findings *stages = &f->parts[MS_PART_STAGE];
     int *layers = MS_NEW(arena, int, stages->count);
     int least = 0;
+    bool has_layers = layers != NULL;
     for (int s = 0; s < stages->count && layers != NULL; s++) {
         layers[s] = workload->layout.stage_layers[s] - (s == stages->worst);
+        has_layers = has_layers && layers[s] > 0;
         least = stages->slowdown[s] < stages->slowdown[least] ? s : least;
     }
-    if (layers != NULL && layers[stages->worst] > 0 && least != stages->worst) {
+    if (has_layers && least != stages->worst) {
         layers[least]++;
         ms_recorded_change *change =
             add(list, ms_arena_printf(arena, "a layer from stage %d to %d", stages->worst, least));

@@ -176,8 +176,9 @@ typedef struct ms_page_results {
     size_t input_count;
 } ms_page_results;
 
-/** Append the page of results: one HTML file as ms_page_write_traces makes it, which draws from the
- * tree as it is.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
+/** Append the page of a search, a sweep, a comparison, a validation or a replay: one HTML file that
+ * needs no other file, like the page of traces (ms_page_write_traces). Its script draws the tree of
+ * results, which the file contains as JSON.  Returns MS_OK; MS_E_NOMEM.  O(tree). */
 ms_status ms_page_write_results(const ms_page_results *results, ms_buffer *out);
 
 /** Whether a file's name has an ending such as ".svg", in any case of letters. */
@@ -205,14 +206,15 @@ bool ms_filter_run(const ms_filter *filter, ms_buffer *out, int *exit_out);
  * that program, an older file stays as it was; MS_E_NOMEM (reported). */
 ms_status ms_picture_write(const char *path, const char *svg, size_t length, ms_diag *diag);
 
-/** Write the report of traces to a file, by the ending of its name: .svg, .png and .pdf stack their
- * pictures, with a line below each but the first that says which inputs differ from the first
- * one's, .html makes a page that sets several side by side, .json takes one, .json.gz the same
- * compressed, any other name gets SVG. The traces are read one after the other. traces: [count]
- * paths, count >= 1.  rows: of pictures and pages.  training_tokens: a page also says what a
- * training of so many tokens takes; 0: not. Returns MS_OK; MS_E_USAGE (reported) for too many
- * traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO (reported) when the report cannot be
- * written, an older file stays as it was; MS_E_NOMEM. */
+/** Write the report of traces to a file. The ending of the file's name chooses the form: .svg, .png
+ * and .pdf stack the timelines of the traces, with a line below each but the first that says which
+ * inputs differ from those of the first; .html makes a page that sets several traces side by side;
+ * .json makes a file for trace viewers of a single trace, .json.gz the same compressed. A name
+ * without these endings, such as '-' for the standard output, gets SVG. The traces are read one
+ * after the other.  traces: [count] paths, count >= 1.  rows: of pictures and pages.
+ * training_tokens: a page also says what a training of so many tokens takes; 0: not. Returns MS_OK;
+ * MS_E_USAGE (reported) for too many traces; MS_E_INPUT and MS_E_IO as ms_trace_read; MS_E_IO
+ * (reported) when the report cannot be written, an older file stays as it was; MS_E_NOMEM. */
 ms_status ms_report_write(const char *const *traces, size_t count, ms_gantt_rows rows,
                           double training_tokens, const char *path, ms_diag *diag);
 

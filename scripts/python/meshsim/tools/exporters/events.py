@@ -1,4 +1,4 @@
-"""`export events`: the operations of a trace as a table for `meshsim replay` (workloads/events.md).
+"""`meshsim export events`: writes the operations of a trace of meshsim as the table of measured steps that `meshsim replay` reads (workloads/events.md).
 
 Of the ranks that share a pass (tp, cp, ep) the first is recorded, and their communication becomes a part of the pass. Where hosts launch in no time, a pass begins
 when all that it waits for in the table has ended, so that waits for anything else (gathered parameters, sends that block) are a part of it, too. What follows the
@@ -137,7 +137,10 @@ def _read_file(path: str, file: Any) -> Trace:
 # ---- workers ----
 
 def _choose_ranks(path: str, trace: Trace) -> Dict[Tuple[int, int], int]:
-    """The rank that stands for each data-parallel rank and pipeline rank.  Raises Fault where simulated ranks stand for others and it is not clear for which."""
+    """For each pair of data-parallel rank and pipeline rank, the simulated rank whose operations are exported.
+
+    Raises Fault if the run was folded and the trace does not say which data-parallel ranks a simulated rank stands for.
+    """
     size = {axis: count for axis, count, _ in trace.sizes}
     stride = {axis: distance for axis, _, distance in trace.sizes}
     chosen = {}

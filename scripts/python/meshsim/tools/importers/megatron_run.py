@@ -251,7 +251,7 @@ class Run:
         self.job.settings.append(Setting(key, None, why))
 
     def set_positive(self, key: str, name: str, least: int) -> int:
-        """Set a key to the count of an argument, if it is above 0.  Returns the count; 0: it is not said."""
+        """Set a key of the workload to the whole number of a command-line argument, if that is above 0.  Returns the number; 0: the argument is not given."""
         count = self.count(name, least, 0)
         if count > 0:
             self.set(key, name, count)

@@ -19,7 +19,7 @@ Where = Tuple[int, int, int]
 
 @dataclass
 class Pass:
-    """A pass of a rank, in seconds."""
+    """A forward or backward pass of one rank for one microbatch; its times are in seconds."""
 
     series: int
     """0: forward, 1: backward or its input gradients, 2: weight gradients"""
